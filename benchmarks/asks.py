@@ -9,7 +9,7 @@
 - example: the service's first example, a price under the hour of the day. CPU time of an ask after `--example` trials,
   over that of an ask with the search of 1,024 candidates that `maximize` uses. Both see the same worlds, whose regret
   is printed, with the standard error of the difference.
-- options: CPU time of five decisions after twenty with a choice of many options, over that with a choice of five: the
+- options: CPU time of five decisions after twenty with a choice of many options, over that with a choice of ten: the
   least of `--repeats`.
 """
 
@@ -28,7 +28,7 @@ NOISE = 0.05
 LONG = PointSearch(candidates=4096, around=1000, starts=16, evaluations=60, mutations=1000, incumbents=5)
 HOUR, PRICE = nr.Space(hour=nr.Float(0, 24)), nr.Space(price=nr.Float(1, 9))
 PRICES = np.linspace(1, 9, 401)
-OPTIONS = (5, 50, 200, 500)
+OPTIONS = (10, 100, 500, 1000)
 
 
 def reward(points, rng):

@@ -83,7 +83,7 @@ def test_index_finds_arms_exactly_nearly_or_not_at_all():
         (lambda: nr.Int(0.5, 4), "whole number"),
         (lambda: nr.Choice(), "at least one option"),
         (lambda: nr.Choice("a", "a"), "differ"),
-        (lambda: nr.Choice(object()), "JSON"),
+        (lambda: nr.Choice(object()), "A record runs nothing"),
         (lambda: nr.Choice(float("nan")), "finite"),
         (lambda: nr.Space(), "at least one named parameter"),
         (lambda: nr.Space(x=3), "must be a Float, Int or Choice"),

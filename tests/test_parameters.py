@@ -1,6 +1,10 @@
 """Floats with steps, constants, and options of any kind."""
 
+import json
+import sqlite3
+import sys
 import warnings
+from contextlib import closing
 from decimal import Decimal
 
 import numpy as np
@@ -9,7 +13,9 @@ import pytest
 import nilregret as nr
 from nilregret._utils.randomness import Draws
 from nilregret.domains.domain import count_of_points
+from nilregret.domains.parameters import option_place, option_texts
 from nilregret.domains.search.designs import design, every, mutated, neighbours, one_changed
+from nilregret.integrations.distributions import Ranges
 from nilregret.serialize import dumps, loads
 
 TENTHS = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
@@ -124,22 +130,226 @@ class TestConstants:
         assert len(self.SPACE.grid(5)) == 10
         assert count_of_points(nr.Space(c=nr.Float(5, 5), kind=nr.Choice("a", "b"))) == 2
 
-    def test_every_search_and_picture(self):
+    @pytest.mark.parametrize("rich", [False, pytest.param(True, marks=pytest.mark.nightly)])
+    def test_every_search_and_picture(self, rich):
         seen = []
 
         def loss(x, c, n, kind, rate=None):
             seen.append((c, n, rate if kind == "a" else None))
             return (x - 0.3) ** 2 + (kind == "a")
 
-        result = nr.minimize(loss, self.SPACE, trials=12, progress=False)
+        result = nr.minimize(loss, self.SPACE, trials=12 if rich else 6, progress=False)
         assert set(seen) <= {(5.0, 3, None), (5.0, 3, 0.001)}
         assert result.best_parameters["c"] == 5.0
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            for draw in (nr.plots.slices, nr.plots.overview, nr.plots.parallel, nr.plots.history, nr.plots.importance):
+            for draw in (nr.plots.slices, nr.plots.importance, nr.plots.overview) if rich else (nr.plots.parallel,):
                 draw(result)
             nr.plots.contour(result, parameters=("x", "c"))
 
     def test_a_space_of_constants_alone(self):
         result = nr.minimize(lambda c, n: c + n, nr.Space(c=nr.Float(5, 5), n=nr.Int(3, 3)), trials=3, progress=False)
         assert [trial.parameters for trial in result.study.trials] == [{"c": 5.0, "n": 3}] * len(result.study.trials)
+
+
+class Adam:
+    """An option by its name."""
+
+    class Inner:
+        """Another one."""
+
+    def step(self):
+        """No option: a method has no name of its own."""
+
+
+def sgd():
+    """Also an option."""
+
+
+OPTIONS = ((64,), (64, 32), [64, 32], [], None, True, 1, 1.0, "1", {"a": (1, [2]), "b": None}, Adam, sgd, np.tanh, dict)
+
+
+class TestOptions:
+    def test_every_kind_is_an_option_and_comes_back_as_it_was(self):
+        choice = nr.Choice(*OPTIONS)
+        assert choice.count == len(OPTIONS) == len(set(option_texts(choice)))
+        for place, option in enumerate(OPTIONS):
+            back = choice.decode(np.array(choice.encode(option)))
+            assert type(back) is type(option)
+            assert back == option
+            assert choice.find(back) == place
+        again = loads(dumps(choice))
+        assert again == choice
+        assert hash(again) == hash(choice)
+        assert again != nr.Choice(*OPTIONS[:-1], list)
+        assert again.options[:10] == OPTIONS[:10]
+        assert [again.find(option) for option in OPTIONS] == list(range(len(OPTIONS)))
+
+    def test_the_types_inside_count(self):
+        assert nr.Choice((1,), (1.0,), (True,), [1]).find((True,)) == 2
+        assert nr.Choice(1, 2) != nr.Choice(True, 2)
+        assert nr.Choice({"a": 1, "b": 2}, 0).find({"b": 2, "a": 1}) == 0
+
+    def test_json_finds_tuples_and_classes(self):
+        choice = nr.Choice((1, 2), {"a": (3,)}, Adam, "x", (5,), [5])
+        assert [choice.find(value) for value in ([1, 2], {"a": [3]}, f"{__name__}:Adam", "x")] == [0, 1, 2, 3]
+        assert choice.find([5]) == 5  # A list is first of all itself.
+        for text in option_texts(choice):
+            assert option_place(choice, text, texts=True) == option_texts(choice).index(text)
+
+    def test_an_objective_cannot_change_an_option(self):
+        space = nr.Space(layers=nr.Choice([1], {"a": [2]}))
+
+        def careless(layers):
+            layers["a" if isinstance(layers, dict) else 0] = 9
+            return 1.0
+
+        result = nr.minimize(careless, space, trials=4, progress=False)
+        assert {str(trial.parameters["layers"]) for trial in result.study.trials} == {"[1]", "{'a': [2]}"}
+        assert space.parameters["layers"].options == ([1], {"a": [2]})
+
+    def test_texts_are_short_and_differ(self):
+        assert option_texts(nr.Choice((64, 32), (64,), [1, "a"], {"k": (1,)}, Adam, Adam.Inner, None)) == [
+            "(64, 32)", "(64,)", "[1, a]", "{k: (1,)}", "Adam", "Inner", "null",
+        ]  # fmt: skip
+        assert option_texts(nr.Choice(Adam, "Adam", (1,), "(1,)")) == [
+            f"{__name__}:Adam", '"Adam"', "(1,)", '"(1,)"',
+        ]  # fmt: skip
+        assert option_texts(nr.Choice("a", True, 1)) == ["a", "true", "1"]
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            ((lambda: 1, 2), "All lambdas have one name: define a function with `def`"),
+            ((Adam(), 2), r"offer its class, or a name for it"),
+            ((Adam().step, 2), r"offer its class, or a name for it"),
+            ((float("nan"), 2), "Write None or a string"),
+            (((1, float("inf")), 2), "Write None or a string"),
+            (({1: 2}, 3), "Names in a dict are strings"),
+            ((np.zeros(2), 3), "is not a string"),
+            (({1, 2}, 3), "is not a string"),
+            (((1, 2), (1, 2)), "must differ"),
+            ((Adam, Adam), "must differ"),
+            (((64, 32),), "Options are given one by one"),
+            ((2**60, 1), "option"),
+        ],
+    )
+    def test_what_a_record_cannot_name_is_refused(self, options, words):
+        with pytest.raises(nr.errors.InvalidInput, match=words):
+            nr.Choice(*options)
+
+    def test_a_list_that_holds_itself_is_refused(self):
+        endless: list = [1]
+        endless.append(endless)
+        with pytest.raises(nr.errors.InvalidInput, match="20 levels at most"):
+            nr.Choice(endless, 2)
+
+    def test_conditions_on_options_of_any_kind(self):
+        space = nr.Space(
+            layers=nr.Choice((64, 32), (64,), None), optimizer=nr.Choice(Adam, sgd),
+            drop=nr.when("layers", [(64, 32)], nr.Float(0, 1)), momentum=nr.when("optimizer", sgd, nr.Float(0, 1)),
+        )  # fmt: skip
+        assert loads(dumps(space)) == space
+        assert space.decode(space.encode({"layers": (64, 32), "optimizer": Adam, "drop": 0.5})) == {
+            "layers": (64, 32), "optimizer": Adam, "drop": 0.5,
+        }  # fmt: skip
+        with pytest.raises(nr.errors.InvalidInput, match="counts only where layers is \\(64, 32\\)"):
+            space.encode({"layers": None, "optimizer": Adam, "drop": 0.5})
+        with pytest.raises(nr.errors.InvalidInput, match=r"64 is not among .* A tuple is several values: write when"):
+            nr.Space(layers=nr.Choice((64, 32), None), drop=nr.when("layers", (64, 32), nr.Float(0, 1)))
+
+    def test_a_stored_study_resolves_names_against_the_space_that_is_passed(self, tmp_path):
+        storage, seen = f"sqlite:///{tmp_path}/studies.db", []
+
+        def loss(optimizer, layers):
+            seen.append((optimizer, layers))
+            return float(len(layers))
+
+        for order in ((Adam, sgd), (Adam, sgd), (sgd, Adam)):
+            space = nr.Space(optimizer=nr.Choice(*order), layers=nr.Choice((1,), (1, 2), [3]))
+            nr.minimize(loss, space, trials=4 + 2 * (len(seen) > 3), storage=storage, name="s", progress=False)
+            study = nr.Study(nr.auto(space), goal="minimize", storage=storage, name="t")
+            study.tell(study.ask(), 1.0)
+        for name in ("s", "t"):
+            trials = nr.Study.open(storage=storage, name=name).trials
+            assert all(trial.parameters["optimizer"] in (Adam, sgd) for trial in trials)  # stand-ins equal them
+        assert {optimizer for optimizer, _ in seen} <= {Adam, sgd}
+        assert all(type(each) in (type, type(sgd)) for each, _ in seen)
+        assert all(type(layers) is (list if 3 in layers else tuple) for _, layers in seen)
+        assert all(type(trial.parameters["optimizer"]) in (type, type(sgd)) for trial in study.trials)
+        found = nr.Study.open(storage=storage, name="s")
+        assert repr(found.trials[0].parameters["optimizer"]) in (f"<{__name__}:Adam>", f"<{__name__}:sgd>")
+        with pytest.raises(nr.errors.InvalidInput, match="by its name only, since a record imports nothing"):
+            found.trials[0].parameters["optimizer"]()
+
+    def test_a_forged_record_imports_and_runs_nothing(self, tmp_path):
+        path = tmp_path / "forged.db"
+        (tmp_path / "evil_module.py").write_text("raise SystemExit('imported')")
+        space = nr.Space(optimizer=nr.Choice(Adam, sgd))
+        study = nr.Study(nr.auto(space), storage=f"sqlite:///{path}", name="s")
+        study.tell(study.ask(), 1.0)
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute("update studies set policy = replace(policy, ?, 'evil_module:run')", (f"{__name__}:Adam",))
+            database.execute(
+                "update trials set parameters = replace(parameters, ?, 'evil_module:run')", (f"{__name__}:Adam",)
+            )
+        sys.path.insert(0, str(tmp_path))
+        try:
+            opened = nr.Study.open(storage=f"sqlite:///{path}", name="s")
+            assert len(opened.trials) == 1
+            opened.ask()
+            with pytest.raises(nr.errors.InvalidInput, match="another domain"):
+                nr.Study(nr.auto(space), storage=f"sqlite:///{path}", name="s")
+        finally:
+            sys.path.remove(str(tmp_path))
+        assert "evil_module" not in sys.modules
+        for forged in ('{"type": "NamedOption", "name": ""}', '{"type": "NamedOption", "name": 3}',
+                       '{"type": "NestedOption", "kind": "set", "items": []}',
+                       '{"type": "NestedOption", "kind": "dict", "items": [1]}'):  # fmt: skip
+            with pytest.raises(nr.errors.InvalidInput):
+                loads(f'{{"type": "Choice", "options": [{forged}, 1]}}')
+
+    def test_a_stored_value_that_is_not_that_of_the_point_is_refused(self, tmp_path):
+        path = tmp_path / "damaged.db"
+        study = nr.Study(nr.auto(nr.Space(layers=nr.Choice((1,), (2, 3)))), storage=f"sqlite:///{path}", name="s")
+        study.add({"layers": (2, 3)}, 1.0)
+        assert nr.Study.open(storage=f"sqlite:///{path}", name="s").trials[0].parameters == {"layers": (2, 3)}
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute("update trials set parameters = ?", ('{"layers": [2, 4]}',))
+        with pytest.raises(nr.errors.StorageError, match="are not those of its point"):
+            _ = nr.Study.open(storage=f"sqlite:///{path}", name="s").trials
+
+    def test_files_and_tables(self, tmp_path):
+        space = nr.Space(optimizer=nr.Choice(Adam, sgd, "1"), layers=nr.Choice((1,), [1, "a"], {"b": (2,)}, 1))
+        study = nr.Study(nr.auto(space))
+        for arm in space.grid().points:
+            study.add(space.decode(arm), 1.0)
+        for ending in ("csv", "jsonl"):
+            new = nr.Study(nr.auto(space))
+            new.add_from(study.export(tmp_path / f"trials.{ending}"))
+            assert [trial.parameters for trial in new.trials] == [trial.parameters for trial in study.trials]
+
+    def test_pictures_and_texts(self, tmp_path):
+        space = nr.Space(optimizer=nr.Choice(Adam, sgd), layers=nr.Choice((1,), [1, "a"], {"b": (2,)}, None))
+        result = nr.minimize(lambda optimizer, layers: len(str(layers)), space, trials=5, progress=False)
+        nr.plots.slices(result, tmp_path / "picture.svg")
+        nr.plots.parallel(result)
+        assert "(1,)" in (tmp_path / "picture.svg").read_text()
+        text = str(result) + str(result.study.explain(result.study.trials[-1])) + result.study.trials[0]._repr_html_()
+        assert "Adam" in text
+        assert json.loads(json.dumps(result.study.explain(result.study.trials[-1]).to_dict()))
+
+    def test_scikit_learn_takes_classes_and_tuples(self):
+        ranges = Ranges({"hidden": [(10,), (20, 10)], "kind": [Adam, sgd], "instance": [Adam(), Adam()]})
+        assert ranges.space.parameters["hidden"] == nr.Choice((10,), (20, 10))
+        assert ranges.space.parameters["kind"].options == (Adam, sgd)
+        assert isinstance(ranges.values({"instance": 1})["instance"], Adam)
+
+    def test_a_thousand_options(self):
+        space = nr.Space(word=nr.Choice(*[f"option {i}" for i in range(1000)]), x=nr.Float(0, 1))
+        study = nr.Study(nr.auto(space))
+        for i in range(6):
+            trial = study.ask()
+            study.tell(trial, float(i))
+        assert len({trial.parameters["word"] for trial in study.trials}) == 6
+        assert space.parameters["word"].find("option 999") == 999

@@ -302,13 +302,14 @@ def test_ranges():
             "f": stats.loguniform(0.1, 10),
             "g": np.array([1, 2]),
             "h": [(10,), (5, 5)],
+            "i": [SVC(), None],
         }
     )
     assert found.space == nr.Space(
         a=nr.Int(1, 9), b=nr.Float(0.1, 2), c=nr.Int(1, 100, log=True), d=nr.Float(2, 5), e=nr.Int(1, 4),
-        f=nr.Float(0.1, 10, log=True), g=nr.Choice(1, 2), h=nr.Choice(0, 1),
+        f=nr.Float(0.1, 10, log=True), g=nr.Choice(1, 2), h=nr.Choice((10,), (5, 5)), i=nr.Choice(0, 1),
     )  # fmt: skip
-    assert found.values({"a": 3, "h": 1}) == {"a": 3, "h": (5, 5)}
+    assert found.values({"a": 3, "h": (5, 5), "i": 1}) == {"a": 3, "h": (5, 5), "i": None}
 
 
 @pytest.mark.parametrize(

@@ -192,10 +192,7 @@ class Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """A table that refuses unknown names."""
 
 
-_Option = str | int | float | bool
-
-
-_When = dict[str, _Option | list[_Option]] | None  # The name of another parameter, and its value or values.
+_When = dict[str, Any] | None  # The name of another parameter, and its value or values.
 
 
 class _Float(Table, tag="float", frozen=True):
@@ -215,7 +212,7 @@ class _Int(Table, tag="int", frozen=True):
 
 
 class _Choice(Table, tag="choice", frozen=True):
-    options: list[_Option]
+    options: list[Any]
     when: _When = None
 
 

@@ -18,17 +18,28 @@ import numpy.typing as npt
 
 from .._utils.checks import Array, shown
 from ..errors import InvalidInput, printable
-from ..serialize import described
-from .parameters import CHOSEN, Choice, Float, Int, Option, Parameter, plain_option
+from ..serialize import described_by, entries, to_plain
+from .options import Option, checked_option, described_option, option_key, plain_option, worded
+from .parameters import CHOSEN, Choice, Float, Int, Parameter
 
 DECLARED = "_declared"  # Attribute of the parameters of a space that were declared with conditions.
 
 Mask = npt.NDArray[np.bool_]
 
 
+def _plain_conditional(conditional: Conditional) -> dict[str, Any]:
+    values = to_plain([described_option(value) for value in conditional.values])
+    return {"on": conditional.on, "values": values, "parameter": to_plain(conditional.parameter)}
+
+
+def _decode_conditional(data: dict[str, Any]) -> Conditional:
+    on, values, parameter = entries(data, on=str, values=list, parameter=Float | Int | Choice | Conditional)
+    return Conditional(on, tuple(values), parameter)
+
+
 @final
-@described
-@dataclass(frozen=True, repr=False)
+@described_by(encode=_plain_conditional, decode=_decode_conditional)
+@dataclass(frozen=True, repr=False, eq=False)
 class Conditional:
     """A parameter that counts only if another one has one of some values, made by `when`."""
 
@@ -49,7 +60,16 @@ class Conditional:
         if not self.values:
             raise InvalidInput(f"when({name!r}, ...) names no value for which the parameter would count.")
         object.__setattr__(self, "on", name)
-        object.__setattr__(self, "values", tuple(plain_option(value) for value in self.values))
+        object.__setattr__(self, "values", tuple(map(checked_option, self.values)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Conditional) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.on, tuple(map(option_key, self.values)), self.parameter
 
     def __repr__(self) -> str:
         values = repr(self.values[0]) if len(self.values) == 1 else repr(list(self.values))
@@ -64,7 +84,7 @@ def when(on: str, values: Option | Sequence[Option], parameter: Parameter | Cond
     Args:
         on: name of a `Choice`, `Int` or `Float` with `step` that stands before this one in the space. It may be
             conditional itself.
-        values: one of its values, or a list of them.
+        values: one of its values, or a list of them. A tuple is a list of values, too.
         parameter: a `Float`, `Int` or `Choice`, or another `when(...)` if several conditions must hold.
 
     >>> import nilregret as nr
@@ -79,7 +99,7 @@ def when(on: str, values: Option | Sequence[Option], parameter: Parameter | Cond
     if isinstance(values, set | frozenset):  # their order differs from one process to the next
         values = sorted(values, key=repr)
     several = values if isinstance(values, list | tuple | range) else [values]
-    return Conditional(on, tuple(several), parameter)  # type: ignore[arg-type]  # one value, or several
+    return Conditional(on, tuple(several), parameter)
 
 
 class Need(NamedTuple):
@@ -89,7 +109,8 @@ class Need(NamedTuple):
     values: tuple[Option, ...]
 
     def __str__(self) -> str:
-        return f"{printable(self.on)} is {' or '.join(repr(value) for value in self.values)}"
+        said = [worded(value) if callable(value) else repr(value) for value in self.values]
+        return f"{printable(self.on)} is {' or '.join(said)}"
 
 
 @final
@@ -130,7 +151,10 @@ class Conditions:
         try:
             return Need(on, tuple(parent.decode(np.array(parent.encode(value))) for value in given.values))
         except InvalidInput as error:
-            raise error.after(f"Parameter `{name}` counts only for some values of {on!r}: ") from None
+            hint = ""
+            if isinstance(parent, Choice) and parent.find(given.values) is not None:
+                hint = f"A tuple is several values: write when({on!r}, [{given.values!r}], ...) for the one option."
+            raise error.after(f"Parameter `{name}` counts only for some values of {on!r}: ").advised(hint) from None
 
     def is_active(self, name: str, values: Mapping[str, Any]) -> bool:
         """Returns True if a parameter counts, given the values of the active ones before it."""
@@ -235,7 +259,8 @@ def _middle(parameter: Parameter) -> Array:
 
 
 def _among(value: object, options: tuple[Option, ...]) -> bool:
-    return any(type(value) is type(option) and value == option for option in options)
+    key = option_key(value)
+    return any(key == option_key(option) for option in options)
 
 
 def _is_nothing(value: object) -> bool:

@@ -12,7 +12,7 @@ choice. Thus one lengthscale means the same share of the range of each parameter
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -26,7 +26,8 @@ from ..errors import InvalidInput
 from ..serialize import described
 from .conditions import Mask
 from .coordinates import MOST_ARMS, check_count, check_size, inside_box
-from .parameters import Float, Parameter
+from .options import Option
+from .parameters import Choice, Float, Parameter
 from .space import Arms, Space
 
 SHARE = Float(0.0, 1.0)  # of a side of the box
@@ -138,7 +139,7 @@ class Box:
 
 ELSEWHERE = 1e-6  # share of a range by which another machine may decide otherwise
 
-__all__ = ["Arms", "Box", "Domain", "Space", "check_domain", "count_of_points", "enclosing_box", "sides"]
+__all__ = ["Arms", "Box", "Domain", "Space", "check_domain", "count_of_points", "enclosing_box", "options_of", "sides"]
 
 Domain = Arms | Box | Space
 
@@ -154,6 +155,14 @@ def count_of_points(domain: Domain) -> int | None:
         return None
     counts = [p.count for p in domain.parameters.values() if p.count is not None]
     return math.prod(counts) if len(counts) == len(domain.parameters) else None
+
+
+def options_of(*domains: Domain | None) -> Iterator[Option]:
+    """Yields the options of all choices, in which `nilregret.domains.options.known` finds the objects of names."""
+    for domain in domains:
+        space = domain.space if isinstance(domain, Arms) else domain
+        for parameter in space.parameters.values() if isinstance(space, Space) else ():
+            yield from parameter.options if isinstance(parameter, Choice) else ()
 
 
 def check_domain(name: str, value: object) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -16,6 +18,7 @@ from .._utils.numerals import exact
 from ..errors import InvalidInput
 from ..serialize import described_by, entries, to_plain
 from .coordinates import SAME_POINT
+from .options import Option, checked_option, described_option, fresh, json_of, option_key, worded
 
 CHOSEN = math.sqrt(0.5)  # value of the column of the chosen option, so that two options are at distance 1
 SIGNIFICANT_DIGITS = 12  # of decoded floats: 0.1 rather than 0.10000000000000002 in commands and tables
@@ -316,19 +319,8 @@ class Int:
         return sorted({self.decode(np.array([position])) for position in middle})
 
 
-Option = str | int | float | bool | None
-
-
-def plain_option(option: Any) -> Any:
-    """Returns numpy's strings, numbers and booleans, and subclasses of these types, as Python's own."""
-    if isinstance(option, np.generic):
-        option = option.item()
-    for kind in (str, bool, int, float):
-        if isinstance(option, kind) and type(option) is not kind:
-            return kind.__str__(option) if kind is str else kind(option)
-        if type(option) is kind:
-            return option
-    return option
+def _plain_choice(choice: Choice) -> dict[str, Any]:
+    return {"options": to_plain([described_option(option) for option in choice.options])}
 
 
 def _choice_options(data: dict[str, Any]) -> Choice:
@@ -336,16 +328,20 @@ def _choice_options(data: dict[str, Any]) -> Choice:
     return Choice(*options)
 
 
-@described_by(encode=lambda choice: {"options": to_plain(choice.options)}, decode=_choice_options)
-@dataclass(frozen=True, init=False)
+@described_by(encode=_plain_choice, decode=_choice_options)
+@dataclass(frozen=True, init=False, eq=False)
 class Choice:
-    """A choice among several options (strings, numbers, booleans, None).
+    """A choice among several options: strings, numbers, booleans, None, tuples, lists, dicts, classes and functions.
 
-    Any two options are equally far apart, at distance 1.
+    Any two options are equally far apart, at distance 1. They are told apart by value and type. A class or function is
+    on record by its import name alone. Nothing is imported from a record.
 
     >>> import nilregret as nr
     >>> nr.Choice("adam", "sgd", None)
     Choice(options=('adam', 'sgd', None))
+    >>> space = nr.Space(layers=nr.Choice((64,), (64, 32)))
+    >>> space.decode(space.encode({"layers": (64, 32)}))
+    {'layers': (64, 32)}
     """
 
     options: tuple[Option, ...]
@@ -353,23 +349,23 @@ class Choice:
     def __init__(self, *options: Option) -> None:
         if not options:
             raise InvalidInput("Choice needs at least one option.")
-        plain = tuple(plain_option(option) for option in options)
-        for given, option in zip(options, plain, strict=True):
-            if not isinstance(option, str | int | float | None) or (
-                isinstance(option, float) and not math.isfinite(option)
-            ):
-                hint = "The record is stored as JSON: use a name for the option and look the object up by it."
-                if len(options) == 1 and isinstance(given, list | tuple | set | np.ndarray):
-                    hint = "Options are given one by one: Choice(*options)."
-                raise InvalidInput(
-                    f"Choice option {shown(given)} ({type(given).__name__}) is not a string, finite number, boolean or "
-                    f"None. {hint}"
-                )
-            if isinstance(option, int):
-                integer("option", int(option), low=-LARGEST_WHOLE)
-        if len({(type(option), option) for option in plain}) < len(plain):
+        if len(options) == 1 and isinstance(options[0], list | tuple | set | np.ndarray):
+            raise InvalidInput(
+                f"Choice option {shown(options[0])} is the only one. Options are given one by one: Choice(*options)."
+            )
+        object.__setattr__(self, "options", tuple(map(checked_option, options)))
+        if len(self._places) < len(options):
             raise InvalidInput(f"Choice options must differ from one another: {shown(options)}.")
-        object.__setattr__(self, "options", plain)
+
+    @cached_property
+    def _places(self) -> dict[Hashable, int]:
+        return {option_key(option): place for place, option in enumerate(self.options)}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Choice) and list(self._places) == list(other._places)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._places))
 
     @property
     def real(self) -> bool:
@@ -388,28 +384,42 @@ class Choice:
 
     def encode(self, value: Any) -> list[float]:
         """Returns the columns of an option, or raises an error if there is no such option."""
-        position = self._position(plain_option(value))
-        if position is None:
+        place = self.find(value)
+        if place is None:
             raise InvalidInput(f"{shown(value)} is not among the options {shown(self.options)}.")
-        return self.at(position)
+        return self.at(place)
 
     def at(self, place: int) -> list[float]:
         """Returns the columns of the option at a place."""
-        return [CHOSEN if column == place else 0.0 for column in range(self.columns)]
+        columns = [0.0] * self.columns
+        columns[place] = CHOSEN
+        return columns
 
-    def _position(self, value: Any) -> int | None:
-        for position, option in enumerate(self.options):
-            if type(option) is type(value) and option == value:
-                return position
-        if type(value) is float:  # a table's column of mixed numbers holds only floats
-            for position, option in enumerate(self.options):
-                if type(option) is int and option == value:
-                    return position
-        return None
+    def place(self, columns: Array) -> int:
+        """Returns the place of the option whose column is largest."""
+        return int(np.argmax(columns))
+
+    def find(self, value: Any) -> int | None:
+        """Returns the place of an option, or None. A list may stand for a tuple, and a name for a class."""
+        try:
+            option = checked_option(value)
+            place = self._places.get(option_key(option))
+        except InvalidInput:
+            return None
+        if place is None and type(option) is float and option.is_integer():
+            place = self._places.get(("int", int(option)))  # A table's column of mixed numbers holds only floats.
+        return self._by_json.get(json_of(option)) if place is None else place
+
+    @cached_property
+    def _by_json(self) -> dict[str, int]:
+        """The place of each option that has the JSON of no other one."""
+        texts = [json_of(option) for option in self.options]
+        count = Counter(texts)
+        return {text: place for place, text in enumerate(texts) if count[text] == 1}
 
     def decode(self, columns: Array) -> Option:
         """Returns the option whose column is largest."""
-        return self.options[int(np.argmax(columns))]
+        return fresh(self.options[self.place(columns)])
 
     def values(self, count: int) -> list[Option]:  # noqa: ARG002 - a grid takes every option
         """Returns every option."""
@@ -422,12 +432,20 @@ Parameter = Float | Int | Choice
 def option_texts(parameter: Choice) -> list[str]:
     """Returns the text of each option.
 
-    If two options would look alike, or one would be empty, all are written as JSON.
+    If two options would look alike, or one would be empty, all are written out: text in quotes, classes with their
+    module.
     """
-    plain = [option if isinstance(option, str) else json.dumps(option) for option in parameter.options]
+    plain = [json.dumps(option) if _is_json(option) else worded(option) for option in parameter.options]
     if len(set(plain)) < len(plain) or "" in plain:
-        return [json.dumps(option) for option in parameter.options]
+        return [
+            json.dumps(option) if isinstance(option, str) or _is_json(option) else worded(option, whole=True)
+            for option in parameter.options
+        ]
     return plain
+
+
+def _is_json(option: Option) -> bool:
+    return isinstance(option, bool | int | float | None)
 
 
 def option_place(parameter: Choice, value: Any, *, texts: bool = False) -> int | None:
@@ -441,10 +459,9 @@ def option_place(parameter: Choice, value: Any, *, texts: bool = False) -> int |
     known = option_texts(parameter)
     if texts and isinstance(value, str) and value in known:
         return known.index(value)
-    try:
-        return parameter.encode(value).index(max(parameter.encode(value)))
-    except InvalidInput:
-        pass
+    if (place := parameter.find(value)) is not None:
+        return place
     said = [value] if isinstance(value, str) else [json.dumps(value)] if isinstance(value, bool | int | float) else []
-    alike = [known, [str(option) for option in parameter.options]]  # `str` has True for JSON's true.
+    # `str` has True for JSON's true.
+    alike = [known, [str(option) for option in parameter.options], [json_of(option) for option in parameter.options]]
     return next((names.index(text) for names in alike for text in said if text in names), None)

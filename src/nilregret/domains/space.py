@@ -27,7 +27,8 @@ from .coordinates import (
     refuse_lists,
 )  # fmt: skip
 from .mixture import Mixture, expanded
-from .parameters import CHOSEN, Choice, Float, Int, Option, Parameter
+from .options import option_key
+from .parameters import CHOSEN, Choice, Float, Int, Parameter
 
 if TYPE_CHECKING:
     from .limits import Limit, Limits
@@ -579,8 +580,7 @@ def column_order(then: Space, now: Space) -> list[int] | None:
     for name, parameter in then.parameters.items():
         theirs = now.parameters[name]
         if isinstance(parameter, Choice) and isinstance(theirs, Choice):
-            places = [_typed(option) for option in theirs.options]
-            order += [begins[name] + places.index(_typed(option)) for option in parameter.options]
+            order += [begins[name] + (theirs.find(option) or 0) for option in parameter.options]
         else:
             order.append(begins[name])
     return order
@@ -588,9 +588,5 @@ def column_order(then: Space, now: Space) -> list[int] | None:
 
 def _unordered(declared: Any) -> Any:
     if isinstance(declared, Conditional):
-        return declared.on, frozenset(map(_typed, declared.values)), _unordered(declared.parameter)
-    return frozenset(map(_typed, declared.options)) if isinstance(declared, Choice) else declared
-
-
-def _typed(option: Option) -> tuple[str, Option]:
-    return type(option).__name__, option  # True equals 1.
+        return declared.on, frozenset(map(option_key, declared.values)), _unordered(declared.parameter)
+    return frozenset(map(option_key, declared.options)) if isinstance(declared, Choice) else declared

@@ -143,14 +143,8 @@ def _parameter_value(value: Any, distribution: BaseDistribution, parameter: Para
 
 def _optuna_value(value: Any, distribution: BaseDistribution, parameter: Parameter) -> Any:
     if isinstance(distribution, CategoricalDistribution) and isinstance(parameter, Choice):
-        return distribution.choices[_position(value, parameter)]
+        return distribution.choices[parameter.find(value) or 0]
     return value
-
-
-def _position(value: Any, parameter: Choice) -> int:
-    """Returns the index of an option, where 1 and True are different options."""
-    same = (type(option) is type(value) and option == value for option in parameter.options)
-    return list(same).index(True)
 
 
 LOG = ("log", "log-uniform")  # third entry of a range on a logarithmic scale
@@ -158,7 +152,7 @@ LOG = ("log", "log-uniform")  # third entry of a range on a logarithmic scale
 
 @final
 class Ranges:
-    """A space, and those options of its choices that JSON cannot hold (estimators, functions, tuples).
+    """A space, and those options of its choices that a record cannot name (estimators, arrays).
 
     Attributes:
         space: the domain of the study.

@@ -16,7 +16,8 @@ from .._utils.checks import many, shown
 from ..algorithms.auto import auto
 from ..domains.conditions import Conditional, when
 from ..domains.domain import Space
-from ..domains.parameters import Choice, Parameter, plain_option
+from ..domains.options import option_key, plain_option
+from ..domains.parameters import Choice, Parameter
 from ..errors import InvalidInput, NoRegretWarning
 from ..policy.policy import Policy
 from ..storage.trial import MOST_METRICS, metric_of
@@ -151,16 +152,11 @@ def _conditional(
         parameter = parameters[parent]
         if parameter.real or not all(parent in trial.params for trial in having):
             continue
-        values = {_key(trial.params[parent]): plain_option(trial.params[parent]) for trial in having}
+        values = {option_key(trial.params[parent]): plain_option(trial.params[parent]) for trial in having}
         others = [trial for trial in trials if name not in trial.params and parent in trial.params]
-        if not any(_key(trial.params[parent]) in values for trial in others):
+        if not any(option_key(trial.params[parent]) in values for trial in others):
             return when(parent, sorted(values.values(), key=repr), parameters[name])
     return None
-
-
-def _key(value: Any) -> tuple[str, Any]:
-    """Returns a key that differs for 1 and True."""
-    return type(value).__name__, value
 
 
 def _parameter(name: str, trials: Sequence[FrozenTrial]) -> Parameter:

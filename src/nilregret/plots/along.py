@@ -11,6 +11,7 @@ import numpy.typing as npt
 from .._utils.checks import Array, IndexArray
 from .._utils.numerals import numeral
 from ..domains.domain import Domain, Space
+from ..domains.options import option_key, worded
 from ..domains.parameters import Choice, Int
 from ..storage.record import Trial
 from ..study.function import Axis as ParameterAxis
@@ -28,19 +29,15 @@ def places(axis: ParameterAxis, values: Sequence[Any], options: Sequence[Any]) -
     """Returns where values are drawn, `(n,)`: numbers at themselves, options at their position, NaN if not shown."""
     if not isinstance(axis.parameter, Choice):
         return np.array(values, dtype=np.float64)
-    place = {_key(option): float(i) for i, option in enumerate(options)}
-    return np.array([place.get(_key(value), np.nan) for value in values])
-
-
-def _key(option: Any) -> tuple[type, Any]:
-    return type(option), option  # 1 and True are two options.
+    place = {option_key(option): float(i) for i, option in enumerate(options)}
+    return np.array([place.get(option_key(value), np.nan) for value in values])
 
 
 def scale(axis: ParameterAxis, options: Sequence[Any], **more: Any) -> Axis:
     """Returns the axis of a parameter, with the ticks that a person would write."""
     parameter, name = axis.parameter, axis.name
     if isinstance(parameter, Choice):
-        words = [shortened(str(option)) for option in options]
+        words = [shortened(worded(option)) for option in options]
         ticks = [(float(i), word) for i, word in enumerate(words)]
         steep = sum(map(len, words)) > LONG
         return Axis(label=name, limits=(-0.5, len(words) - 0.5), ticks=ticks, grid=False, steep=steep, **more)

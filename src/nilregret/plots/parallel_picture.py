@@ -11,6 +11,7 @@ import numpy as np
 from .._utils.checks import Array, many
 from .._utils.numerals import numeral
 from ..domains.domain import Domain
+from ..domains.options import worded
 from ..domains.parameters import Choice, Int
 from ..storage.record import Trial
 from ..study.best import without_violation
@@ -202,7 +203,7 @@ def _ticks(axis: ParameterAxis) -> list[tuple[float, str]]:
     if isinstance(parameter, Choice):
         count = len(parameter.options)
         every = -(-count // MOST_WORDS)
-        return [(_option(float(i), count), str(option)[:18]) for i, option in enumerate(parameter.options)][::every]
+        return [(_option(float(i), count), worded(option)[:18]) for i, option in enumerate(parameter.options)][::every]
     low, high = float(parameter.low), float(parameter.high)
     if high == low:
         return [(0.5, numeral(low))]

@@ -14,6 +14,7 @@ import numpy as np
 import sqlalchemy as sql
 
 from .._utils.checks import Array, frozen, shown
+from ..domains.options import import_name
 from ..errors import StorageError
 from ..serialize import plain_loads
 from .base import ListedStudy, StoredStudy
@@ -70,7 +71,7 @@ def question(trial: Trial) -> tuple[Any, ...]:
         trial.number,
         trial.arm,
         json.dumps(trial.point.tolist()),
-        None if trial.parameters is None else json.dumps(trial.parameters),
+        None if trial.settings is None else json.dumps(dict(trial.settings), default=import_name),
         _listed(trial.context),
         trial.explored,
         trial.asked_order,

@@ -14,6 +14,7 @@ import numpy as np
 from .._utils.checks import LARGEST_REWARD, LONGEST_NAME, Array, frozen, many, real
 from .._utils.numerals import html_table, numeral
 from ..domains.domain import D
+from ..domains.options import fresh
 
 if TYPE_CHECKING:
     from ..domains.domain import Arms, Box, Domain, Space
@@ -121,6 +122,15 @@ class _Fields(NamedTuple):
 ASKED = _Fields._fields.index("state")  # The number of fields that never change.
 
 
+PLAIN = frozenset({str, int, float, bool, type(None)})  # Types of values that a receiver cannot change.
+
+
+def _named(settings: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Returns the values by name, in a new dict that its receiver may change."""
+    found = dict(settings)
+    return found if PLAIN.issuperset(map(type, found.values())) else fresh(found)
+
+
 class NamedParameters:
     """The named parameters of a trial: a fresh dict, or None where the domain has none."""
 
@@ -132,7 +142,7 @@ class NamedParameters:
     def __get__(self, trial: Trial[Arms] | Trial[Domain], owner: type | None = None) -> dict[str, Any] | None: ...
     def __get__(self, trial: Trial[Any], owner: type | None = None) -> dict[str, Any] | None:
         """Returns the parameters of the trial, by name."""
-        return None if trial.settings is None else dict(trial.settings)
+        return None if trial.settings is None else _named(trial.settings)
 
 
 @final
@@ -192,7 +202,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
     @property
     def context_parameters(self) -> dict[str, Any] | None:
         """Named parameters of the context in a new dict, or None if it has no names."""
-        return None if self.context_settings is None else dict(self.context_settings)
+        return None if self.context_settings is None else _named(self.context_settings)
 
     @property
     def metrics(self) -> dict[str, float]:

@@ -15,7 +15,8 @@ import numpy as np
 from .._utils.checks import LARGEST_REWARD, Array, many, shown
 from .._utils.numerals import exact
 from ..domains.domain import Arms, Domain, Space
-from ..domains.parameters import Float, Parameter
+from ..domains.options import json_of
+from ..domains.parameters import Choice, Float, Parameter
 from ..errors import InvalidInput, StorageError
 from ..kernels import Kernel
 from ..kernels.factorization import LEAST_REGULARIZATION
@@ -403,6 +404,8 @@ def _agree(space: Space | None, stored: _Settings, decoded: _Settings) -> bool:
 
 
 def _same(parameter: Parameter, old: object, new: object) -> bool:
+    if isinstance(parameter, Choice):
+        return json_of(old) == json_of(new)
     if type(old) is not type(new):
         return False
     if isinstance(parameter, Float) and parameter.real and isinstance(old, float) and isinstance(new, float):

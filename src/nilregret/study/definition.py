@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._utils.checks import shown
-from ..domains.domain import Space
+from ..domains.domain import Space, options_of
+from ..domains.options import known
 from ..domains.space import column_order
 from ..errors import InvalidInput, StorageError
 from ..policy.policy import Policy
@@ -180,7 +181,11 @@ def policy_in_force(stored: StoredStudy, of: AnyPolicy, goal: Goal, seed: int, a
             * any(each.startswith(("domain", "context")) for each in differing),
             topic="made",
         )
-    return of if json.loads(_as_of_now(stored.policy)) == json.loads(of.to_json()) else loads(stored.policy)
+    if json.loads(_as_of_now(stored.policy)) == json.loads(of.to_json()):
+        return of
+    with known(options_of(of.domain, of.context)):
+        policy: AnyPolicy = loads(stored.policy)
+    return policy
 
 
 def differences(stored: StoredStudy, policy: AnyPolicy, goal: Goal, seed: int, about: str, where: str) -> list[str]:

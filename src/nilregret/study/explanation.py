@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final
 
 from .._utils.checks import Array, counted, many
 from .._utils.numerals import numeral
+from ..domains.options import readable
 from ..errors import printable
 from ..kernels import Kernel
 from ..policy.explain import Propensity
@@ -312,6 +313,8 @@ def _plain(value: Any) -> Any:
         return value._asdict()
     if isinstance(value, Kernel):
         return to_plain(value)
+    if isinstance(value, dict):
+        return readable(value)
     return [_plain(each) for each in value] if isinstance(value, tuple) else value
 
 

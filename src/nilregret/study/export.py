@@ -6,13 +6,14 @@ A row has one value a column: `parameters.rate`, `point.0`, `context.hour`, `con
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._utils.checks import shown
 from .._utils.tables import Row, arrow_modules, csv_writer
 from ..domains.domain import Arms, Domain
+from ..domains.options import option_key
 from ..domains.parameters import Choice, option_texts
 from ..errors import InvalidInput, needs
 from ..policy.policy import Policy
@@ -48,24 +49,25 @@ def rows(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = Non
     metrics = metric_names(trials)
     for trial in trials:
         record, measured = trial_json(trial), trial.metrics
-        row = _row(record, policy, widest) | {name: record.get(name) for name in known}
+        row = _row(trial, record, policy, widest) | {name: record.get(name) for name in known}
         row |= {"enqueued": trial.enqueued} if queued else {}
         yield row | {f"metrics.{name}": measured.get(name) for name in metrics} | more(trial)
 
 
-def _row(record: Row, policy: AnyPolicy, constraints: int) -> Row:
-    named = _names(policy.domain)
+def _row(trial: Trial, record: Row, policy: AnyPolicy, constraints: int) -> Row:
+    names = _names(policy.domain)
+    named = trial.parameters or {}
     told = record["constraints"] or []  # Without constraints in the policy, their number may differ.
     limits = [*told, *[None] * (constraints - len(told))]
-    row = {name: record[name] for name in ("number", "state", "reward", "reason")}
-    if named is None:
+    row: Row = {name: record[name] for name in ("number", "state", "reward", "reason")}
+    if names is None:
         row |= {f"point.{i}": value for i, value in enumerate(record["point"])}
     else:
-        row |= {f"parameters.{name}": record["parameters"].get(name) for name in named}
+        row |= {f"parameters.{name}": named.get(name) for name in names}
     row |= {"arm": record["arm"]} if isinstance(policy.domain, Arms) else {}
     if policy.context is not None:
-        context = record["context"]
-        listed = context if isinstance(context, Mapping) else dict(enumerate(context))
+        context = trial.context_parameters or record["context"]
+        listed: Mapping[Any, Any] = context if isinstance(context, Mapping) else dict(enumerate(context))
         row |= {f"context.{name}": listed.get(name) for name in _names(policy.context) or listed}
     row |= {f"constraints.{j}": value for j, value in enumerate(limits)}
     row |= {name: record[name] for name in ("explored", "late", "asked_at", "told_at")}
@@ -163,17 +165,14 @@ def _choices(policy: AnyPolicy) -> Iterator[tuple[str, Choice]]:
                 yield f"{prefix}.{name}", parameter
 
 
-def _texts(parameter: Choice) -> dict[tuple[str, Any], str]:
-    """Returns the text of each option, by type and value."""
-    texts = option_texts(parameter)
-    return {(type(option).__name__, option): text for option, text in zip(parameter.options, texts, strict=True)}
+def _texts(parameter: Choice) -> dict[Hashable, str]:
+    """Returns the text of each option, by its key."""
+    return dict(zip(map(option_key, parameter.options), option_texts(parameter), strict=True))
 
 
-def _told_in_text(row: Row, texts: Mapping[str, Mapping[tuple[str, Any], str]]) -> Row:
+def _told_in_text(row: Row, texts: Mapping[str, Mapping[Hashable, str]]) -> Row:
     """Returns a row with its options as text, because a column of a file has one type."""
-    return row | {
-        column: known.get((type(row[column]).__name__, row[column])) for column, known in texts.items() if column in row
-    }
+    return row | {column: known.get(option_key(row[column])) for column, known in texts.items() if column in row}
 
 
 def _write_columns(table: list[Row], path: Path) -> None:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from .._utils.numerals import DIGITS, html_table, numeral
+from ..domains.options import worded
 from ..errors import printable
 from ..storage.record import Trial
 from .best import told_best, without_violation
@@ -51,8 +52,12 @@ def figure(value: object, digits: int = DIGITS) -> str:
     if isinstance(value, list):
         return ", ".join(figure(part, digits) for part in value)
     if isinstance(value, dict):
-        return ", ".join(f"{printable(str(name))}={figure(part, digits) or part}" for name, part in value.items())
-    return "" if value is None else numeral(value, digits) if isinstance(value, float) else printable(str(value))
+        return ", ".join(f"{printable(str(name))}={_part(part, digits)}" for name, part in value.items())
+    return "" if value is None else numeral(value, digits) if isinstance(value, float) else printable(worded(value))
+
+
+def _part(value: object, digits: int) -> str:
+    return printable(worded(value)) if isinstance(value, list | dict) else figure(value, digits) or str(value)
 
 
 def moment(time: float | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..domains.options import readable
 from ..storage.trial import Trial
 
 Json = dict[str, Any]
@@ -12,7 +13,8 @@ Json = dict[str, Any]
 def trial_json(trial: Trial) -> Json:
     """Returns what is known of a trial.
 
-    `context` is a dict if contexts have named parameters, else a list of coordinates. Times are Unix seconds. If the
+    Options that JSON lacks are written as `nilregret.domains.options.readable` says. `context` is a dict if contexts
+    have named parameters, else a list of coordinates. Times are Unix seconds. If the
     trial is to be played several times, there are three more entries. `repeats` is that number and `plays` the number
     of rewards told. `scatter` is the sum of squared deviations of the rewards from their average.
     """
@@ -21,7 +23,7 @@ def trial_json(trial: Trial) -> Json:
         "state": trial.state,
         "reward": trial.reward,
         "reason": trial.abandoned.reason if trial.abandoned and trial.state == "abandoned" else trial.reason,
-        "parameters": trial.parameters,
+        "parameters": readable(trial.parameters),
         "point": trial.point.tolist(),
         "arm": trial.arm,
         "context": context_json(trial),
@@ -70,4 +72,5 @@ def context_json(trial: Trial) -> Json | list[float] | None:
     if trial.context is None:
         return None
     named = trial.context_parameters
-    return trial.context.tolist() if named is None else named
+    found: Json | list[float] = trial.context.tolist() if named is None else readable(named)
+    return found

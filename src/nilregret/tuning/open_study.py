@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from .._utils.checks import many, shown
 from ..algorithms.auto import auto
 from ..algorithms.earlier import with_earlier
-from ..domains.domain import Domain, Space
+from ..domains.domain import Domain, Space, options_of
+from ..domains.options import known
 from ..domains.space import column_order
 from ..errors import InvalidInput
 from ..serialize import loads, to_plain
@@ -96,7 +97,8 @@ def _stored(domain: Domain, storage: str | Storage | None, name: str) -> AnyPoli
     stored = None if storage is None else opened(storage).find(name)
     if stored is None:
         return None
-    policy: AnyPolicy = loads(stored.policy)
+    with known(options_of(domain)):
+        policy: AnyPolicy = loads(stored.policy)
     check_policy(policy)
     then = policy.domain
     reordered = isinstance(then, Space) and isinstance(domain, Space) and column_order(then, domain) is not None

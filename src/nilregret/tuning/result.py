@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, final, overload
 from .._utils.checks import Array, many
 from .._utils.numerals import numeral
 from ..domains.domain import D
+from ..domains.options import worded
 from ..errors import NoRegretError, TrialError, needs
 from ..slots.objective import satisfying
 from ..storage.record import Trial
@@ -333,7 +334,7 @@ def _feasibility(trials: Sequence[Trial]) -> str:
 
 def briefly(value: object) -> str:
     """Returns a value in a few characters."""
-    return numeral(value) if isinstance(value, float) else repr(value)
+    return numeral(value) if isinstance(value, float) else worded(value) if callable(value) else repr(value)
 
 
 def _place(trial: Trial) -> str:

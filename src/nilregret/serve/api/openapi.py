@@ -102,7 +102,7 @@ class IntParameter(Parameter, frozen=True, tag="int", kw_only=True):
 class ChoiceParameter(Parameter, frozen=True, tag="choice", kw_only=True):
     """A choice of one option."""
 
-    options: Annotated[list[str | int | float | bool], Meta(min_length=1)]
+    options: Annotated[list[Any], Meta(min_length=1, description="Any values of JSON, each once.")]
 
 
 KINDS: tuple[type[Struct], ...] = (FloatParameter, IntParameter, ChoiceParameter)

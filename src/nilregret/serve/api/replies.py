@@ -13,6 +13,7 @@ import numpy as np
 from starlette.responses import StreamingResponse
 
 from ..._utils.checks import Array
+from ...domains.options import readable
 from ...errors import NoRegretError
 from ...serialize import plain_loads
 from ...storage import StoredStudy
@@ -77,7 +78,7 @@ def _known(study: Study, name: str) -> float | None:
 
 def decision(worker: StudyWorker, ids: Ids, trial: Trial, propensity: float | None = None) -> messages.Decision:
     """Returns a trial as it was when it was decided, so that a retry gets the same reply."""
-    parameters = None if trial.settings is None else trial.parameters
+    parameters = None if trial.settings is None else readable(trial.parameters)
     context = None if trial.context is None else context_json(trial)
     return messages.Decision(
         ids.of(worker.tenant, worker.stored, trial.number), trial.number, parameters, trial.point.tolist(),

@@ -159,8 +159,7 @@ def _field(domain: Domain, axis: Axis, point: Array, key: str) -> dict[str, Any]
     value, parameter = value_at(domain, point, axis), axis.parameter
     field = {"key": key, "name": axis.name, "value": value, "options": None, "low": None, "high": None, "step": None}
     if isinstance(parameter, Choice):
-        at = parameter.options.index(value)
-        named = enumerate(map(str, parameter.options))
+        at, named = parameter.place(point[axis.columns]), enumerate(map(short, parameter.options))
         return field | {"options": [{"value": str(i), "text": text, "chosen": i == at} for i, text in named]}
     if isinstance(domain, Arms):
         present = np.unique(domain.points[:, axis.columns.start])

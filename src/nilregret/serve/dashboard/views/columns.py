@@ -14,6 +14,7 @@ import numpy as np
 
 from ...._utils.checks import Array
 from ....domains.domain import Arms, Domain
+from ....domains.options import option_key
 from ....domains.parameters import Choice
 from ....storage.trial import Trial, TrialState, metric_names
 from ....study.definition import constraint_names
@@ -54,8 +55,8 @@ class Column(NamedTuple):
             return np.array([self.read(trial) or "" for trial in trials], dtype=object)
         found = [self.read(trial) for trial in trials]
         if self.kind == "category":  # True and 1 are two options.
-            places: dict[Any, float] = {(type(each), each): float(i) for i, each in enumerate(self.options)}
-            found = [places.get((type(each), each), np.nan) for each in found]
+            places = {option_key(each): float(i) for i, each in enumerate(self.options)}
+            found = [places.get(option_key(each), np.nan) for each in found]
         return np.array([np.nan if value is None else value for value in found], dtype=np.float64)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...._utils.checks import many
 from ...._utils.numerals import numeral
+from ....domains.options import worded
 from ....plots.page import page_picture, table_of
 from ....plots.scene import Heat, Panel
 from ....plots.scene import Picture as Scene
@@ -28,7 +29,7 @@ def short(value: object) -> str:
     if value is None:
         return "-"
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        return str(value)
+        return worded(value)
     return f"{value:,}" if isinstance(value, int) else numeral(float(value))
 
 
