@@ -145,6 +145,10 @@ def test_a_model_of_a_metric_follows_the_record():
     assert quantity(study, "a").function.median(at)[0] > before + 1.0
     study.fail(3, "it was wrong", revise=True)
     assert len(quantity(study, "a").trials) == 5
+    for i in range(6):  # A few models are kept, and an older one is fitted again.
+        study.add({"x": 0.1 * i}, 1.0, metrics={f"b{j}": 1.0 * i for j in range(6)})
+    models = [quantity(study, f"b{j}").function.median(at)[0] for j in range(6)]
+    assert models == [quantity(study, f"b{j}").function.median(at)[0] for j in range(6)]
 
 
 MAKE = {

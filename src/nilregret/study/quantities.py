@@ -33,7 +33,8 @@ from .direction import AnyPolicy, has_channels, state_after
 from .explanation import PosteriorBand, band_of
 from .function import Function
 
-MOST = 1_000  # Trials that a model of a metric learns from, the latest.
+MOST = 500  # Trials that a model of a metric learns from, the latest.
+KEPT = 4  # Models of metrics that are kept of each study, the latest.
 WIDTH = 2.0  # Standard deviations of its bounds.
 START = 0.1  # Standard deviation of the noise before the fit, of standardised numbers.
 LENGTHSCALE = 0.5  # Before the fit, in sides of the domain, if the policy's kernel cannot be fitted.
@@ -124,9 +125,13 @@ class Quantity:
         policy, trials = self.study.policy, self.trials
         seen = len(trials), max((trial.told_order or 0 for trial in trials), default=0)
         known = _states.setdefault(self.study, {})
-        if self.key not in known or known[self.key][:2] != (seen, id(policy)):
-            known[self.key] = seen, id(policy), fitted(policy, trials[-MOST:], self.told, self.study.seed)
-        return known[self.key][2]
+        found = known.get(self.key)
+        if found is None or found[:2] != (seen, id(policy)):
+            if len(known) >= KEPT:
+                known.pop(next(iter(known)), None)
+            found = seen, id(policy), fitted(policy, trials[-MOST:], self.told, self.study.seed)
+            known[self.key] = found
+        return found[2]
 
 
 def fitted(policy: AnyPolicy, trials: list[Trial], told: Any, seed: int) -> State:
@@ -182,9 +187,13 @@ def quantities(study: Any) -> list[Quantity]:
     known = trials[: len(trials)]
     widths = [len(trial.constraints) for trial in known if trial.constraints is not None]
     names = constraint_names(study.about, max([study.policy.constraint_count, *widths]))
-    found = [Quantity(study, "reward" if study.goal == "maximize" else "loss")]
+    found = [_reward(study)]
     found += [Quantity(study, name, j) for j, name in enumerate(names, start=1)]
     return found + [Quantity(study, name, None) for name in metric_names(known)]
+
+
+def _reward(study: Any) -> Quantity:
+    return Quantity(study, "reward" if study.goal == "maximize" else "loss")
 
 
 def quantity(study: Any, of: str | int | Quantity | None) -> Quantity:
@@ -200,9 +209,9 @@ def quantity(study: Any, of: str | int | Quantity | None) -> Quantity:
     """
     if isinstance(of, Quantity):
         return of
-    known = quantities(study)
     if of is None or (isinstance(of, str) and of in ("reward", "loss")):
-        return known[0]
+        return _reward(study)
+    known = quantities(study)
     whole = not isinstance(of, bool) and isinstance(of, int | np.integer)
     for each in known:
         if (whole and each.channel == of) or each.name == of or (each.channel and _same_bound(each.name, of)):

@@ -35,15 +35,15 @@ def importance_view(study: Study, key: str = "") -> dict[str, Any]:
         study: any study.
         key: of the number that the parameters move, or "" for the reward (see `quantity_at`).
     """
-    order, of = order_of(study), quantity_at(study, key)
-    views = _known.setdefault(study, {})
-    if of.key not in views or views[of.key][0] != order:
+    order, views = order_of(study), _known.setdefault(study, {})
+    if key not in views or views[key][0] != order:
+        of = quantity_at(study, key)
         try:
             view = _importance(importance(of), of)
         except NoRegretError as error:
             view = {"why_not": str(error), "pictures": [], "sentence": ""}
-        views[of.key] = order, view | {"channels": listed(of)}
-    return views[of.key][1]
+        views[key] = order, view | {"channels": listed(of)}
+    return views[key][1]
 
 
 def _importance(found: Importance, of: Quantity) -> dict[str, Any]:
