@@ -7,7 +7,7 @@
     python benchmarks/limits.py --cache /tmp/limits --half known --trials 40 --seeds 5
         --methods auto random gpsampler tpe nevergrad baybe ax
 
-Six problems have limits that are learned, 50 trials each (`limits_parts/problems.py`). Values and limits have no noise; a
+Six problems have limits that are learned, 50 trials each (`limits_parts/problems.py`). Nothing has noise; a
 method is told both and how many limits there are. Figures are of seeds from 1000 on, smaller ones are for development.
 Runs are kept as JSON lines in the folder of `--cache` and never repeated; peers need their packages only while they
 run. Runs go seed by seed, so that what is there after an interruption is balanced. `--report` runs nothing. `--policy`

@@ -19,7 +19,7 @@ def text(cache, problems, methods, seeds, trials):
     known = bool(problems[0].limits)
     told = "log10 of the regret, medians over seeds, and trials outside" if known else "regret"
     lines = [f"normalised {told}, of the best feasible value after {' / '.join(map(str, after))} trials"]
-    lines.append(f"{'':18}" + "".join(f"{name:>24}" for name in methods))
+    lines.append(f"{'':18}" + "".join(f"{name:>26}" for name in methods))
     for i, problem in enumerate(problems):
         cells = [
             " / ".join(f"{_middle(regret[n][i, j]):.2f}" if known else f"{mean(regret[n][i, j]):.3f}" for n in after)
@@ -28,7 +28,7 @@ def text(cache, problems, methods, seeds, trials):
         if known:
             outside = [f" {_outside(cache, [problem], method, seeds, trials)[0]:>3}" for method in methods]
             cells = [cell + count for cell, count in zip(cells, outside, strict=True)]
-        lines.append(f"{problem.name:18}" + "".join(f"{cell:>24}" for cell in cells))
+        lines.append(f"{problem.name:18}" + "".join(f"{cell:>26}" for cell in cells))
     lines.append("")
     for j, method in enumerate(methods):
         said = f"{method:12} regret {mean([mean(row) for row in last[:, j]]):.4f}"
@@ -40,6 +40,8 @@ def text(cache, problems, methods, seeds, trials):
         lines.append(said + advice_text(cache, problems, method, seeds, trials))
     for j, method in enumerate(methods[1:], start=1):
         lines.append(f"{methods[0]} less {method}: {_against(last, j)}")
+        for i, problem in enumerate(problems if known else ()):
+            lines.append(f"    {problem.name:16} {_against(last[[i]], j, ['log10 regret'])}")
     return "\n".join(lines)
 
 
@@ -78,21 +80,25 @@ def ranks(regret):
     return found
 
 
-def _against(regret, j):
+MEASURES = {
+    "regret": lambda a, b: a - b,
+    "log10 regret": lambda a, b: np.log10(a + FLOOR) - np.log10(b + FLOOR),
+    "rank": lambda a, b: np.sign(np.round(a - b, 6)) / 2,
+}
+
+
+def _against(regret, j, measures=MEASURES):
     """The first method less another: regret, logarithm of regret, and how often it is ahead; 95% intervals."""
     rng, parts = np.random.default_rng(0), []
     pairs = [row[[0, j]][:, np.isfinite(row[[0, j]]).all(axis=0)] for row in regret]
     pairs = [pair for pair in pairs if pair.shape[1]]
-    for label, measure in (
-        ("regret", lambda a, b: a - b),
-        ("log10 regret", lambda a, b: np.log10(a + FLOOR) - np.log10(b + FLOOR)),
-        ("rank", lambda a, b: np.sign(np.round(a - b, 6)) / 2),
-    ):
-        apart = [measure(*pair) for pair in pairs]
+    for label in measures if pairs else ():
+        apart = [MEASURES[label](*pair) for pair in pairs]
         draws = np.mean([rng.choice(row, (DRAWS, len(row))).mean(axis=1) for row in apart], axis=0)
         low, high = np.percentile(draws, [2.5, 97.5])
         parts.append(f"{label} {np.mean([row.mean() for row in apart]):+.4f} [{low:+.4f}, {high:+.4f}]")
-    return ", ".join(parts) + f" ({min(pair.shape[1] for pair in pairs)} or more seeds each)"
+    seeds = min((pair.shape[1] for pair in pairs), default=0)
+    return ", ".join(parts) + f" ({seeds} or more seeds each, {len(pairs)} problems)"
 
 
 def advice_text(cache, problems, method, seeds, trials):
