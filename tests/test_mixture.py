@@ -28,6 +28,17 @@ def test_two_mixtures_and_further_limits():
     assert space.limits.texts == ("a + b == 1.0", "c + d == 5.0", "a <= c")
 
 
+@pytest.mark.parametrize("made", [nr.Mixture("a", "b", "c"), nr.Mixture("a", b=(2, 5), c=(0, 0.3), total=10)])
+def test_every_trial_adds_up(made):
+    study = nr.Study(nr.auto(nr.Space(recipe=made, kind=nr.Choice("x", "y"))), seed=0)
+    for _ in range(11):
+        trial = study.ask()
+        amounts = {name: trial.parameters[name] for name, _ in made.ingredients}
+        assert abs(sum(amounts.values()) - made.total) <= 1e-9
+        assert all(each.low <= amounts[name] <= each.high for name, each in made.ingredients)
+        study.tell(trial, -((amounts["a"] - made.total / 3) ** 2))
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [
