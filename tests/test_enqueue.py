@@ -9,6 +9,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import nilregret as nr
@@ -85,6 +86,9 @@ def test_a_box_takes_points_and_arms_take_numbers_or_points():
     study.enqueue([0.5])
     assert [each.named for each in study.enqueued] == [3, 9, 4, 5]
     assert [trial.arm for trial in study.ask(count=4)] == [3, 9, 4, 5]
+    study = nr.Study(nr.auto(SPACE))
+    study.enqueue(pd.DataFrame([WHOLE, WHOLE | {"depth": 5}]))
+    assert [trial.parameters["depth"] for trial in study.ask(count=2)] == [3, 5]
     study = nr.Study(nr.auto(nr.Box(0, 1)))
     study.enqueue([0.25, 0.75])
     assert [trial.point.tolist() for trial in study.ask(count=2)] == [[0.25], [0.75]]

@@ -84,7 +84,7 @@ def changing_arms(study, at):
 
 
 def queueing(study, at):
-    """Points to try first: one of all parameters, one of some, one that is withdrawn, and some that wait in the file."""
+    """Points to try first: of all parameters, of some, withdrawn, and some that wait in the file."""
     if at == 2:
         study.enqueue([{"rate": 1e-3, "layers": 8, "kind": "c"}, {"layers": 1, "kind": "b"}, {"layers": 8}])
         study.withdraw(2)

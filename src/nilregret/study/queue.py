@@ -244,6 +244,8 @@ def _listed(points: Any, domain: Domain) -> list[Any]:
     """Returns several points, or one, as a list."""
     if isinstance(points, Mapping | str) or not hasattr(points, "__iter__"):
         return [points]
+    if hasattr(points, "columns") and hasattr(points, "to_dict"):
+        points = points.to_dict("records")  # of a data frame
     listed = list(points)
     if not listed:
         raise InvalidInput("Nothing was given to enqueue.", advice="Such as `study.enqueue({'rate': 0.01})`.")
