@@ -136,6 +136,21 @@ def test_points_outside_are_learned_from_and_never_the_best():
     assert study.predict({"a": 0.9, "b": 0.9})[0][0] > 1.5
 
 
+def test_a_search_keeps_limits_to_the_last_digit():
+    limits = (
+        cube(2, s=nr.Float(0, 1, step=0.1), t=nr.Float(0, 1, step=0.1))
+        .where("a + b <= 1", "s + t <= 0.3", "a <= 1")
+        .limits
+    )
+    points = np.array([[0.3, 0.7, 0.1, 0.2], [0.3, 0.7 + 1e-14, 0.1, 0.2], [0.3, 0.7 + 1e-11, 0.1, 0.2], [1, 0, 0, 0]])
+    assert limits.holds(points).tolist() == [True] * 4
+    assert limits.tight(points).tolist() == [True, True, False, True]
+    assert (limits.gaps(points)[:, 0] > 0).tolist() == [True] * 4
+    assert limits.tight(np.array([[0.3, 0.7 - 1e-9, 0.1, 0.2]])).all()
+    blend = cube(3).where("a + b + c == 1", "a <= 2 * b").limits
+    assert blend.tight(np.array([[0.1 + 0.2, 0.5, 0.2], [0.3, 0.5, 0.2 + 1e-8]])).tolist() == [True, False]
+
+
 def test_a_grid_has_the_points_that_keep_the_limits():
     blends = nr.Space(a=nr.Float(0, 1), b=nr.Float(0, 1), c=nr.Float(0, 1)).where("a + b + c == 1").grid(11)
     assert (len(blends), loads(dumps(blends))) == (66, blends)

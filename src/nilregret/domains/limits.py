@@ -115,6 +115,19 @@ class Limits:
         """
         return np.asarray(~self.missed(points).any(axis=1))
 
+    def tight(self, points: Array) -> Mask:
+        """Returns which points `(n, d)` keep all limits without rounding, equalities excepted, `(n,)`.
+
+        A search makes only such points. Their decoded values keep a limit as Python evaluates it.
+        """
+        gaps, slacks = self._evaluated(points)
+        result = np.asarray(((gaps <= 0.0) | (self.equal & (slacks <= 0.0))).all(axis=1))
+        near = np.flatnonzero(~result & (slacks <= 0.0).all(axis=1))
+        if len(near):  # within the margin, where the last digit decides
+            gaps, slacks = self._evaluated(points[near], exact=True)
+            result[near] = ((gaps <= 0.0) | (self.equal & (slacks <= 0.0))).all(axis=1)
+        return result
+
     def missed(self, points: Array) -> Mask:
         """Returns which comparisons do not hold at encoded, valid points `(n, d)`, `(n, m)`."""
         return np.asarray(self._evaluated(points)[1] > 0.0)
@@ -122,7 +135,8 @@ class Limits:
     def gaps(self, points: Array) -> Array:
         """Returns how far each comparison is missed at encoded, valid points `(n, d)`, in the user's units, `(n, m)`.
 
-        A gap is left side less right side, at most 0 where the comparison holds, and infinite where it is not finite.
+        A gap is left side less right side, and infinite where it is not finite. If a parameter in it is real, 5e-11 of
+        the size of its terms is added, so that decoded values keep a limit where its gap is at most 0.
         Of `and` it is the largest, of `or` the smallest. Of options and functions it is -1 or 1.
         """
         return self._evaluated(points)[0]
@@ -187,14 +201,20 @@ class Limits:
         row, bound = truth.line  # type: ignore[misc]  # of those that are linear
         return row, bound, truth.equal
 
-    def _evaluated(self, points: Array) -> tuple[Array, Array]:
-        """Returns gaps, and gaps less what rounding may do, each `(n, m)`."""
+    def _evaluated(self, points: Array, *, exact: bool = False) -> tuple[Array, Array]:
+        """Returns gaps, and gaps less what rounding may do, each `(n, m)`.
+
+        Args:
+            points: `(n, d)`.
+            exact: True to decode to the last digit, which takes longer.
+        """
         active = self._conditions.active(points) if self._conditions.needs else None
         starts = {name: self.columns[name].start for name in self._conditions.needs}
         values = Values(
-            {name: _values(self.parameters[name], points[:, self.columns[name]]) for name in self._named},
+            {name: _values(self.parameters[name], points[:, self.columns[name]], exact) for name in self._named},
             {} if active is None else {name: active[:, start] for name, start in starts.items()},
             points,
+            exact,
         )
         gaps = np.empty((2, len(points), len(self._truths)))
         with np.errstate(all="ignore"):
@@ -222,12 +242,14 @@ class Limits:
         return comparison(of, frozenset())
 
 
-def _values(parameter: Parameter, columns: Array) -> npt.NDArray[Any]:
+def _values(parameter: Parameter, columns: Array, exact: bool) -> npt.NDArray[Any]:
     """Returns the values of a parameter, or the places of its options, `(n,)`."""
     if isinstance(parameter, Choice):
         return np.asarray(columns.argmax(axis=1))
     at = np.clip(columns[:, 0], 0.0, 1.0)
     low, high = float(parameter.low), float(parameter.high)
+    if exact and parameter.real:
+        return np.array([float(parameter.decode(row)) for row in columns])
     if parameter.real or (not isinstance(parameter, Float) and parameter.step == 1):
         values = low * (high / low) ** at if parameter.log else low + at * (high - low)
         values = np.clip(values, low, high)

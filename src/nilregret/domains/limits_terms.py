@@ -20,6 +20,7 @@ import numpy as np
 from .._utils.checks import LARGEST_WHOLE, Array
 
 ROUNDING = 1e-10  # by which a limit may be missed, as a share of the sizes of its terms: decoded floats have 12 digits
+MARGIN = 0.5  # of that, by which a search stays inside, so that decoded values keep a limit to the last digit
 LEAST_ROUNDING = 1e-300  # so that 0 < 0 does not hold
 RESOLUTION = 1e-5  # least size of a parameter, as a share of its largest value, since shares of a range round, too
 
@@ -35,11 +36,13 @@ class Values:
         numbers: of each parameter that a limit names: its values, or the places of its options, `(n,)`.
         active: of conditional parameters, True where they count, `(n,)`.
         points: the encoded points, `(n, d)`.
+        exact: True if the numbers are decoded to the last digit, so that no margin is needed.
     """
 
     numbers: Mapping[str, Any]
     active: Mapping[str, Any]
     points: Array
+    exact: bool = False
 
 
 NOWHERE = Values({}, {}, np.zeros((1, 0)))  # Values of a constant.
@@ -67,7 +70,8 @@ class Truth:
     """A comparison that holds or not.
 
     Attributes:
-        of: returns the gap, and the gap less what rounding may do, each `(n,)`. It holds where the second is <= 0.
+        of: returns the gap with its margin, and the gap less what rounding may do, each `(n,)`. It holds where the
+            second is <= 0.
         names: of its parameters.
         line: a and b of a u <= b, or of a u == b, or None if it is not linear.
         equal: True for a == that stands alone.
@@ -120,10 +124,17 @@ def _joined(truths: Sequence[Truth], choose: Callable[[Array, Array], Array]) ->
     return Truth(of, frozenset[str]().union(*(truth.names for truth in truths)))
 
 
-def ordered(left: Term, sign: str, right: Term, *, cyclic: bool) -> Truth:
+def ordered(left: Term, sign: str, right: Term, *, real: bool, cyclic: bool) -> Truth:
     """Returns a comparison of numbers, with a sign of <=, >, == and !=.
 
     A strict comparison of real numbers holds by more than rounding can take away, one of whole numbers by 1.
+
+    Args:
+        left: a number.
+        sign: of the comparison.
+        right: a number.
+        real: True if a parameter in it varies continuously, so that a search can stay inside by a margin.
+        cyclic: see `Truth`.
     """
     if sign == ">":
         left, right = right, left
@@ -139,8 +150,10 @@ def ordered(left: Term, sign: str, right: Term, *, cyclic: bool) -> Truth:
             gap = gap + least
         elif sign != "<=":
             gap = np.abs(gap) if sign == "==" else least - np.abs(gap)
-        gap = np.where(np.isfinite(gap) & np.isfinite(rounding), gap, np.inf)
-        return gap, gap - np.where(np.isfinite(rounding), rounding, 0.0)
+        fine = np.isfinite(gap) & np.isfinite(rounding)
+        gap, rounding = np.where(fine, gap, np.inf), np.where(fine, rounding, 0.0)
+        margin = MARGIN * rounding * (sign == "<=" and not v.exact) if real else -rounding
+        return gap + margin, gap - rounding
 
     if left.line is not None and right.line is not None and sign != "!=":
         row, bound = left.line[0] - right.line[0], right.line[1] - left.line[1]

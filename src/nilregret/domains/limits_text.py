@@ -171,7 +171,8 @@ class Reader:
             left, right, sign = right, left, ">" if sign == "<" else "<="
         first, second = self._term(left), self._term(right)
         cyclic = any(isinstance(n, ast.Mod | ast.FloorDiv) for side in (left, right) for n in ast.walk(side))
-        return [algebra.ordered(first, sign, second, cyclic=cyclic)]
+        real = any(self.parameters[name].real for name in first.names | second.names)
+        return [algebra.ordered(first, sign, second, real=real, cyclic=cyclic)]
 
     def _options(self, left: ast.expr, right: ast.expr, *, negated: bool) -> Truth | None:
         """Returns a comparison of options, or None if numbers are compared."""
