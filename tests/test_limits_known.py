@@ -137,11 +137,8 @@ def test_points_outside_are_learned_from_and_never_the_best():
 
 
 def test_a_search_keeps_limits_to_the_last_digit():
-    limits = (
-        cube(2, s=nr.Float(0, 1, step=0.1), t=nr.Float(0, 1, step=0.1))
-        .where("a + b <= 1", "s + t <= 0.3", "a <= 1")
-        .limits
-    )
+    of = cube(2, s=nr.Float(0, 1, step=0.1), t=nr.Float(0, 1, step=0.1))
+    limits = of.where("a + b <= 1", "s + t <= 0.3", "a <= 1").limits
     points = np.array([[0.3, 0.7, 0.1, 0.2], [0.3, 0.7 + 1e-14, 0.1, 0.2], [0.3, 0.7 + 1e-11, 0.1, 0.2], [1, 0, 0, 0]])
     assert limits.holds(points).tolist() == [True] * 4
     assert limits.tight(points).tolist() == [True, True, False, True]

@@ -93,7 +93,10 @@ class Pinned(NamedTuple):
         active = None if self.whole else domain.active(moved)
         if active is not None:  # The middle of a range may be given where the parameter does not count.
             moved = moved[active[:, self.columns].all(axis=1)]
-        return moved if limits is None or not len(moved) else moved[limits.holds(moved)]
+        if limits is None or not len(moved):
+            return moved
+        tight = limits.tight(moved)
+        return moved[tight if tight.any() else limits.holds(moved)]
 
     def _level(self, points: Array, limits: Limits) -> None:
         """Moves the points into the linear limits and ranges by turns, in real columns that are not given, in place."""
