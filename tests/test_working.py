@@ -213,7 +213,7 @@ def test_an_answer_is_told_again_where_the_storage_was_away(folder, monkeypatch)
         return tell(self, *args, **kwargs)
 
     monkeypatch.setattr(nr.Study, "tell", away)
-    worker(study, lambda at: Outcome(at["x"]), trials=1, wait=waited.append).run()
+    worker(study, lambda trial: Outcome(trial.parameters["x"]), trials=1, wait=waited.append).run()
     assert waited == [1.0, 2.0, 4.0]
     assert study.trials[0].reward == study.trials[0].parameters["x"]
 
@@ -221,7 +221,7 @@ def test_an_answer_is_told_again_where_the_storage_was_away(folder, monkeypatch)
 def test_a_study_that_is_deleted_under_a_worker_is_said_to_be(folder):
     study = made()
 
-    def deleting(at):
+    def deleting(trial):
         run("delete", "s.db", "hill", "--yes")
         return Outcome(1.0)
 
@@ -232,7 +232,7 @@ def test_a_study_that_is_deleted_under_a_worker_is_said_to_be(folder):
 def test_a_trial_that_somebody_answered_meanwhile_is_left_as_it_is(folder):
     study, said = made(), []
 
-    def slow(at):
+    def slow(trial):
         nr.Study.open(storage=STORAGE, name="hill").tell(len(study.trials) - 1, 3.0)
         return Outcome(1.0)
 
