@@ -405,7 +405,7 @@ def test_limits_of_the_space_are_kept_by_what_the_policy_chooses():
         assert found["b"] <= 0.5
     for given, message in [
         ({"a": 0.4, "b": 0.5, "c": 0.2, "n": 1}, r"outside of the limit 'a \+ b \+ c == 1'"),
-        ({"b": 0.6}, "no point inside of the limits of the space was found with it"),
+        ({"b": 0.6}, "no point inside of the limits of the space was found with these values"),
         ({"a": 0.6, "n": 4}, "no point inside of the limits"),
     ]:
         with pytest.raises(nr.errors.InvalidInput, match=message):
@@ -571,3 +571,22 @@ def test_under_safe_a_rest_that_cannot_be_certified_waits():
     assert (first.parameters, first.enqueued) == ({"x": 0.1, "y": 0.2}, True)  # Whole: it is played as it is.
     assert not second.enqueued
     assert [each.named for each in study.enqueued] == [{"x": 0.9}]
+
+
+def test_recipes_steps_constants_and_odd_options_are_named_too(tmp_path):
+    space = nr.Space(
+        mix=nr.Mixture("water", "salt", "oil"), step=nr.Float(0, 1, step=0.25), same=nr.Float(2, 2),
+        odd=nr.Choice((1, 2), None, {"k": [1]}),
+    )  # fmt: skip
+    study = nr.Study(nr.auto(space), storage=f"sqlite:///{tmp_path}/a.db")
+    named = [{"water": 0.3}, {"salt": 0.25, "oil": 0.75}, {"step": 0.75, "odd": (1, 2)}, {"odd": None}, {"same": 2}]
+    study.enqueue(named)
+    assert [each.named for each in nr.Study.open(storage=f"sqlite:///{tmp_path}/a.db").enqueued] == named
+    for given, trial in zip(named, study.ask(count=5), strict=True):
+        found = trial.parameters
+        assert {name: found[name] for name in given} == given
+        assert abs(found["water"] + found["salt"] + found["oil"] - 1.0) <= 1e-9
+    for given, message in [({"step": 0.3}, "multiple of 0.25"), ({"odd": [3]}, "not among the options"),
+                           ({"water": 0.5, "salt": 0.6}, "no point inside of the limits")]:  # fmt: skip
+        with pytest.raises(nr.errors.InvalidInput, match=message):
+            study.enqueue(given)

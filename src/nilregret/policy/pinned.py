@@ -26,7 +26,6 @@ from .memory_runner import MemoryRunner
 AROUND, TIMES = 256, 4  # points around the best one so far, and how often they are drawn
 PROJECTIONS = 200  # onto the planes of linear limits and into the ranges, by turns
 LEVEL = 1e-11  # distance from a plane that counts as on it
-NO_ROWS: tuple[Array, Array] = (np.zeros((0, 1)), np.zeros(0))
 SAME = 1e-9  # difference of two columns of the same value
 
 
@@ -100,15 +99,15 @@ class Pinned(NamedTuple):
 
     def _level(self, points: Array, limits: Limits) -> None:
         """Moves the points into the linear limits and ranges by turns, in real columns that are not given, in place."""
-        free, (A, b), (B, c) = limits.real & ~self.columns, limits.equalities or NO_ROWS, limits.linear or NO_ROWS
+        free, none = limits.real & ~self.columns, (points[:0], np.zeros(0))
+        (A, b), (B, c) = limits.equalities or none, limits.linear or none
+        back = np.linalg.pinv(A[:, free]).T
         for _ in range(PROJECTIONS):
-            apart = points @ A.T - b if len(A) else np.zeros((len(points), 1))
-            over = np.maximum(points @ B.T - c, 0.0) if len(B) else np.zeros((len(points), 1))
-            if max(np.abs(apart).max(), over.max()) <= LEVEL:
+            apart, over = points @ A.T - b, np.maximum(points @ B.T - c, 0.0)
+            if max(np.abs(apart).max(initial=0.0), over.max(initial=0.0)) <= LEVEL:
                 break
-            if len(A):
-                points[:, free] -= apart @ np.linalg.pinv(A[:, free]).T
-            for row, excess in zip(B[:, free], over.T, strict=False):
+            points[:, free] -= apart @ back
+            for row, excess in zip(B[:, free], over.T, strict=True):
                 points[:, free] -= np.outer(excess / max(row @ row, LEVEL), row)
             points[:, free] = np.clip(points[:, free], 0.0, 1.0)
 

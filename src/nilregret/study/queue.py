@@ -312,7 +312,8 @@ def _partial(space: Space, given: Mapping[str, Any], roster: Roster) -> dict[str
     elif not has_some(pinned, space, sobol(space, LOOKED_AT, Draws("enqueued"))):
         needs = {} if space.conditions is None else space.conditions.needs
         said = [f"`{name}` counts only where {' and '.join(map(str, needs[name]))}" for name in fixed if name in needs]
-        raise InvalidInput(f"{'; '.join(said) or 'no point inside of the limits of the space was found with it'}.")
+        none = "no point inside of the limits of the space was found with these values"
+        raise InvalidInput(f"{'; '.join(said) or none}.")
     return fixed
 
 
