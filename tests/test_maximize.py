@@ -590,6 +590,8 @@ def test_the_progress_says_how_much_time_is_left(clock, capsys):
     assert bar._share == 0.75
     clock[0] -= 5000.0
     assert " 1:53:20 left" in bar._line
+    nr.maximize(lasting(clock, 1.0), UNIT, seconds=150, trials=2)
+    assert capsys.readouterr().err.splitlines()[-1].startswith("objective: 2 trials, best ")
 
 
 # -- time limits ------------------------------------------------------------------------------------------------------

@@ -163,7 +163,8 @@ class Bar:
         """The state of the run in a line."""
         done = self._counts.total()
         of = many(done, "trial") if self._full or self._trials is None else f"{done} of {many(self._trials, 'trial')}"
-        left = f", {_minutes(self._time.left)} left" if self._time is not None and self._time.left else ""
+        seconds = 0.0 if self._time is None or self._full else self._time.left
+        left = f", {_minutes(seconds)} left" if seconds else ""
         return f"{self._name}: {of}{left}, {self._outcome}"
 
     @property
@@ -203,7 +204,8 @@ class Bar:
             return
         self._drawn = now
         if self._live is not None:
-            done = str(self._counts.total()) + ("" if self._trials is None else f"/{self._trials}")
+            count = self._counts.total()
+            done = many(count, "trial") if self._trials is None else f"{count}/{self._trials}"
             self._progress.update(self._task, completed=self._share, done=done, left=self._left)
             self._live.refresh()
         elif self._in_notebook:
