@@ -16,7 +16,7 @@ from ..._utils.checks import Array, IndexArray
 from ..._utils.randomness import Draws, Rng, sobol_points
 from ..domain import Arms, Box, Domain, Space, count_of_points
 from ..parameters import CHOSEN, Choice, Parameter
-from .feasible import kept, most_apart, region
+from .feasible import kept, region, stratified
 
 SMALLEST, LARGEST = 10.0**-2.5, 10.0**-0.5  # steps of a mutation, as shares of a parameter's range
 MOST_LISTED = 2**16  # largest number of points of a space that are listed
@@ -60,7 +60,7 @@ def design(domain: Domain, count: int, rng: Draws, *, middle: bool = False) -> A
         return domain.points[_spread_arms(domain, count, rng)]
     if (inside := region(domain)) is not None:
         points = every(domain, MOST_LISTED)  # type: ignore[arg-type]  # a space, which has limits
-        return most_apart(points[rng.permutation(len(points))], count) if len(points) else inside.spread(count, rng)
+        return stratified(points[rng.permutation(len(points))], count) if len(points) else inside.spread(count, rng)
     points = sobol(domain, 4 * count, rng)
     if middle:
         points[0] = _middle(domain, points[0])

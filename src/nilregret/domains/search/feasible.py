@@ -35,6 +35,7 @@ BURN_IN = 32  # steps of hit and run, and as many for each column
 MOST_SOBOL = 2**14  # points of a design that are looked at
 BATCH, MOST_DRAWN = 2**11, 2**20  # points drawn at a time, and in all, until one keeps the limits
 POOL = 8  # multiple of the points of a design that are drawn
+LLOYD = 10  # rounds that find the clusters of a design
 FAR = 4.0  # distance of a target beyond every border
 
 Mask = npt.NDArray[np.bool_]
@@ -190,16 +191,13 @@ class Region:
     def spread(self, count: int, rng: Draws) -> Array:
         """Returns up to `count` points that keep the limits, `(n, d)`, spread evenly.
 
-        Sobol points are taken if enough of them keep the limits. Otherwise each point is the one farthest from those
-        before it, of many that were drawn.
+        Sobol points are taken if enough of them keep the limits. Otherwise they are one of each cluster of many points
+        that were drawn.
         """
         points = self.sobol(count, rng)
         if len(points) >= count:
             return points[:count]
-        drawn = self.filled(POOL * count, rng)
-        if len(near := self.kept(self.middle[None])):
-            drawn = np.concatenate([near, drawn])
-        return most_apart(drawn, count)
+        return stratified(self.filled(POOL * count, rng), count)
 
     def candidates(self, count: int, rng: Draws) -> Array:
         """Returns `count` points that keep the limits, `(n, d)`, three quarters of them on borders, as optima are."""
@@ -250,10 +248,18 @@ def kept(domain: Box | Space, points: Array, anchors: Array | None = None) -> Ar
     return points if found is None else found.kept(points, anchors)
 
 
-def most_apart(points: Array, count: int) -> Array:
-    """Returns `count` of the points, `(k, d)`: the first, and then always the one farthest from those chosen."""
-    chosen, distance = [0], np.square(points - points[0]).sum(axis=1)
-    while len(chosen) < count and distance.max() > 0.0:
-        chosen.append(int(distance.argmax()))
-        distance = np.minimum(distance, np.square(points - points[chosen[-1]]).sum(axis=1))
-    return points[chosen]
+def stratified(points: Array, count: int) -> Array:
+    """Returns up to `count` distinct points, `(k, d)`, in their order: the first of each cluster of near ones.
+
+    Points farthest apart would all lie on borders. Centres of clusters (Lloyd 1982) would leave borders out.
+    """
+    points = points[np.sort(np.unique(points, axis=0, return_index=True)[1])]
+    centres, squares = points[:count].copy(), np.square(points).sum(axis=1)
+    for _ in range(LLOYD):
+        owner = (np.square(centres).sum(axis=1) - 2.0 * points @ centres.T + squares[:, None]).argmin(axis=1)
+        member = (owner == np.arange(len(centres))[:, None]).astype(float)
+        sizes = member.sum(axis=1, keepdims=True)
+        centres = np.where(sizes > 0.0, member @ points / np.maximum(sizes, 1.0), centres)
+    firsts = np.sort(np.unique(owner, return_index=True)[1])
+    return points[np.concatenate([firsts, np.delete(np.arange(len(points)), firsts)])[:count]]
+
