@@ -24,6 +24,7 @@ from .engines import Decision
 from .memory_runner import MemoryRunner
 
 AROUND, TIMES = 256, 4  # points around the best one so far, and how often they are drawn
+FEW = 32  # points of a first look
 PROJECTIONS = 200  # onto the planes of linear limits and into the ranges, by turns
 LEVEL = 1e-11  # distance from a plane that counts as on it
 SAME = 1e-9  # difference of two columns of the same value
@@ -172,7 +173,8 @@ def _some_with(pinned: Pinned, domain: Box | Space, candidates: Array, rng: Draw
 
 def has_some(pinned: Pinned, domain: Box | Space, candidates: Array) -> bool:
     """Returns whether the domain has points with the given columns, as far as a look at some points shows."""
-    return len(_some_with(pinned, domain, candidates, Draws("pinned"))) > 0
+    few = pinned.onto(domain, candidates[:FEW])
+    return len(few) > 0 or len(_some_with(pinned, domain, candidates, Draws("pinned"))) > 0
 
 
 def _around(domain: Box | Space, centre: Array, rng: Draws) -> Array:

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from numbers import Number
 from typing import Any, NamedTuple, cast, final
 
 import numpy as np
 
-from .._utils.checks import frozen, integer, many, shown
+from .._utils.checks import Array, frozen, integer, many, shown
 from .._utils.public import nearest
 from .._utils.randomness import Draws
 from ..domains.domain import Arms, Domain, Space
@@ -309,12 +310,17 @@ def _partial(space: Space, given: Mapping[str, Any], roster: Roster) -> dict[str
         arms = np.flatnonzero(pinned.matching(domain.points)).tolist()
         if set(arms) <= roster.retired:
             raise InvalidInput("all arms with these values are retired." if arms else "no arm has these values.")
-    elif not has_some(pinned, space, sobol(space, LOOKED_AT, Draws("enqueued"))):
+    elif (space.conditions or space.limits) is not None and not has_some(pinned, space, _looked_at(space)):
         needs = {} if space.conditions is None else space.conditions.needs
         said = [f"`{name}` counts only where {' and '.join(map(str, needs[name]))}" for name in fixed if name in needs]
         none = "no point inside of the limits of the space was found with these values"
         raise InvalidInput(f"{'; '.join(said) or none}.")
     return fixed
+
+
+@lru_cache(maxsize=4)
+def _looked_at(space: Space) -> Array:
+    return frozen(sobol(space, LOOKED_AT, Draws("enqueued")))
 
 
 def _entry(number: int, plain: Any, order: int = 0, time: float = 0.0) -> Entry:
