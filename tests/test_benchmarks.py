@@ -47,6 +47,7 @@ PRINTED = {  # by a command with a small budget
     " --within 0.5": "mean regret with several workers over that with one",
     "live.py --seeds 2 --rounds 12": "A/B bounded, 0.16 and 0.1",
     "contexts.py --decisions 200 --dense 100 --pairs 4": "dense over it at 100",
+    "stopping.py cost --seeds 1 --problems cliff": "log10 of the gap with `cost=` less that without",
     "limits.py --problems vessel --methods auto random --trials 3 --seeds 2": "auto less random: regret",
     "limits.py --half known --problems glaze --methods random tpe --trials 3 --seeds 2": "0 of 6 trials outside",
     "deployment.py --restarts 1 --copies 2 --seconds 0.3 --clients 2": "\n0 wrong in all",

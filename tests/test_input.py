@@ -308,6 +308,7 @@ DESCRIBED = [
     RandomisedBound(shift=W(3), growth=F(0)),
     ThompsonSample(grid=W(3), growth=W(0), per_norm=B(False), width=W(1)),
     nr.slots.GaussianDraws(width=F(0.3)),
+    nr.slots.PerCost(S("euros"), ExpectedImprovement(margin=F(0.1))),
     nr.EveryRound(count=W(2), noise=(F(0.1), W(0)), prior_mean=W(1), regularization=F(0.1), confidence=W(2)),
     nr.OnAverage(kernel=KERNEL, step=F(0.1), most=W(9)),
     nr.Safe(start=np.array([[0.5]], dtype=np.float32), delta=F(0.1), certificate=S("bounds")),

@@ -197,6 +197,7 @@ FILLINGS = [
     _using("score", "`RandomisedBound`", RandomisedBound(shift=3.0)),
     _using("score", "`ThompsonSample`", ThompsonSample()),
     _using("score", "`GaussianDraws`", nr.slots.GaussianDraws()),
+    _using("score", "`PerCost`", nr.slots.PerCost("seconds")),
     _using("score", "`ThompsonSample` on a grid", ThompsonSample(grid=3)),
     *[Filling("domain", name, lambda policy, other: policy) for name in DOMAINS if name != "arms"],
     _using("refit", "`Refit`", nr.slots.Refit(every=5, restarts=0)),
@@ -287,7 +288,7 @@ REASONS = [
     ),
     Reason(
         ("`OnAverage`",),
-        ("`ExpectedImprovement`", "`ProbabilityOfImprovement`"),
+        ("`ExpectedImprovement`", "`ProbabilityOfImprovement`", "`PerCost`"),
         "pure number",
         "The Lagrangian f - sum_j phi_j g_j is in units of the reward (Shi and Eryilmaz, Algorithm 3), and these "
         "scores are pure numbers.",

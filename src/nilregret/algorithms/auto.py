@@ -14,6 +14,7 @@ from ..policy.policy import Policy
 from ..slots.by_name import part_of
 from ..slots.change_detection import DriftBank, EDetector
 from ..slots.constraints import Constraints, EveryRound
+from ..slots.costs import PerCost
 from ..slots.elsewhere import Elsewhere
 from ..slots.envelope import ConstantWidth
 from ..slots.explore import MOST_ROUNDS, AskAgain, CoordinateSearch, Explore, InitialDesign, InTurn
@@ -67,6 +68,7 @@ def auto(
     world: Literal["stationary", "drifting", "switching"] = "stationary",
     answers: Literal["prompt", "late", "silent no", "unknown"] = "prompt",
     reward: Literal["bernoulli", "poisson", "bounded"] | KnownReward | None = None,
+    cost: str | None = None,
     like: Any = None,
 ) -> Policy[D]:
     """Returns the recommended policy if nothing is known: units, kernel, noise and mean of the rewards are learned.
@@ -138,6 +140,8 @@ def auto(
             or a part such as `nr.slots.Bernoulli(ceiling=0.1)`. On arms the policy is then Thompson sampling, with
             draws that deviate `DRAWN` times as far. The posterior learns a variance for each arm, and how similar
             neighbouring arms are. Nothing else is refitted (docs/clicks.md, where this was chosen).
+        cost: name of the metric that a trial costs, such as "seconds". Then the expected improvement per cost decides
+            (`nr.slots.PerCost`), where the best point counts.
         like: earlier studies of similar problems, one or a list (docs/earlier-studies.md). Their posteriors are mixed
             with that of this study, weighted by how well each ranks the new rewards (`nr.slots.EarlierStudies`). Their
             best points are played first. For boxes, and spaces that share parameters by name, without contexts.
@@ -158,9 +162,8 @@ def auto(
     ['C', 'kernel']
     """
     std, is_known, parallel = _checked(domain, context, noise, parallel, world, answers)
-    cumulative = _counts_all(regret, context, reward)
-    count, part = _limits(constraints)
-    limited = count > 0 or part is not None
+    cumulative = _counts_all(regret, context, reward, cost)
+    count, part, limited = _limits(constraints)
     leaves = not cumulative and context is None and world == "stationary" and answers in ("prompt", "late")
     spreads = not (cumulative or limited or isinstance(domain, Arms)) and context is None
     pending, signed = _pending(answers, spreads or parallel > 1), count > 0 or (part is not None and part.by_sign)
@@ -173,7 +176,7 @@ def auto(
             return _by_exposure(_of_rates(kind, domain, context, world, pending=pending), kind, answers)
     policy = build(
         "auto", domain, _first_kernel(domain, context, std), ConstantWidth(value=WIDTH),
-        _score(domain, context, pending, limited=signed, cumulative=cumulative),
+        _score(domain, context, pending, limited=signed, cumulative=cumulative, cost=cost),
         noise=std, regularization=std**2, context=context, memory=_memory(world),
         explore=_explore(domain, context, budget, parallel, limited=limited and context is None, leaves=leaves),
         pending=pending, constraints=_constraints(count, domain, context),
@@ -208,18 +211,22 @@ def _search(domain: Domain, context: Domain | None, *, limited: bool, several: b
     return PointSearch(mutations=256, incumbents=5, apart=apart)
 
 
-def _limits(constraints: int | Constraints) -> tuple[int, Constraints | None]:
-    """Returns the number of constraints, and the part if one is given, whose number is its own."""
+def _limits(constraints: int | Constraints) -> tuple[int, Constraints | None, bool]:
+    """Returns the number of constraints, the part if one is given, whose number is its own, and if there are any."""
     part: Constraints | None = part_of("constraints", constraints)
     why = "It counts constraint values, or is a part such as `nr.OnAverage()`. Texts are for `nr.minimize`."
-    return 0 if part is not None else integer("constraints", constraints, low=0, why=why), part
+    count = 0 if part is not None else integer("constraints", constraints, low=0, why=why)
+    return count, part, count > 0 or part is not None
 
 
-def _counts_all(regret: str | None, context: Domain | None, reward: object) -> bool:
+def _counts_all(regret: str | None, context: Domain | None, reward: object, cost: str | None) -> bool:
     """Returns whether every reward counts, and not only the best point in the end."""
-    if regret is None:
-        return context is not None or reward is not None
-    return one_of("regret", regret, REGRETS) == "cumulative"
+    found = context is not None or reward is not None
+    if regret is not None:
+        found = one_of("regret", regret, REGRETS) == "cumulative"
+    if found and cost is not None:
+        raise InvalidInput("`cost` is for the best point in the end, and here every reward counts: leave one out.")
+    return found
 
 
 def _checked(
@@ -315,14 +322,19 @@ def _explore(
     return InTurn((first, *again, Elsewhere(after=max(30, start + 20), otherwise=single)))
 
 
-def _score(domain: Domain, context: Domain | None, pending: Pending, *, limited: bool, cumulative: bool) -> Score:
+def _score(
+    domain: Domain, context: Domain | None, pending: Pending, *, limited: bool, cumulative: bool, cost: str | None
+) -> Score:
+    improvement = ExpectedImprovement(incumbent="pending" if pending.hallucinates else "mean")
+    if cost is not None:
+        return PerCost(cost, improvement)
     if context is not None:
         return UpperConfidenceBound()
     if cumulative and not limited:
         return RandomisedBound(shift=0.0)
     if isinstance(domain, Arms) and not limited:  # Expected improvement settles on an arm too soon.
         return half_shift(len(domain))
-    return ExpectedImprovement(incumbent="pending" if pending.hallucinates else "mean")
+    return improvement
 
 
 def _constraints(count: int, domain: Domain, context: Domain | None) -> Constraints | None:

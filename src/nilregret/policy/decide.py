@@ -133,6 +133,8 @@ def pose(
             score = policy.score  # among a few places, this score uses all that is known of the constraints
         else:
             limits = limits._replace(rule=rule)
+    if score.cost is not None:
+        score = score.of_round(_situation(memory, context, randomness))
     best_reward = reward.data.best_reward
     if available is not None:
         best_reward = partial(reward.data.best_reward_at, available.points)

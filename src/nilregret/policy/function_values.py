@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar, final
+from typing import Any, ClassVar, cast, final
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from .._utils.randomness import Randomness, Rng
 from ..domains.search.boxes import AcquisitionFunction
 from ..slots.acquisition import PointView, TableView
 from ..slots.envelope import Envelope, Symmetric
-from ..slots.scores import ExpectedImprovement, Score
+from ..slots.scores import ExpectedImprovement, Score, UpperConfidenceBound
 from .decide import pose
 from .engines import Units
 from .state import State
@@ -75,7 +75,7 @@ def draws(state: State, channel: int, points: Array, contexts: Array | None, rng
     return posterior.units.back(np.stack([posterior.belief.draw_at(rng, cells) for _ in range(size)]))
 
 
-def expected_gain(state: State, best: Cells) -> float:
+def expected_gain(state: State, best: Cells, *, per_cost: bool = False) -> float:
     """Returns max_x E max(f(x) - f(b), 0) over points x, reward units.
 
     The search of the policy finds x. If constraints have posteriors of their own, the rule judges the points of this
@@ -84,19 +84,39 @@ def expected_gain(state: State, best: Cells) -> float:
     Args:
         state: a state that has learned all outcomes. This call uses it up.
         best: the point b, `(1, d)`, and the context under which both points are compared, `(1, c)`, or None.
+        per_cost: True for max_x E max(f(x) - f(b), 0) / c(x), if the score has a posterior of the cost c (`PerCost`).
     """
     rounds, context = state.rounds, None if best[1] is None else best[1][0]
     randomness = Randomness(rounds.seed, rounds.count)
     _, question, _ = pose(state.memory, context, randomness, now=math.inf, available=None, forcing=None)
     if question is None:
         return 0.0
-    score, limits = _Gain(state, best), question.limits
-    limits = None if limits is None else limits._replace(rule=limits.rule.beside(score))
+    score, costs, limits = _Gain(state, best), cast(Any, question.score), question.limits
+    searched: Score = costs.of(score) if per_cost else score
+    limits = None if limits is None else limits._replace(rule=limits.rule.beside(searched))
     engine, posterior = state.outputs.engine, state.reward.posterior
     with engine.blas:
-        point = engine.choose(posterior.belief, question._replace(score=score, limits=limits), None).point[None]
-        gain = score.in_rewards_at(point, posterior.units)
+        point = engine.choose(posterior.belief, question._replace(score=searched, limits=limits), None).point[None]
+        gain = score.in_rewards_at(point, posterior.units) / (costs.at(point) if per_cost else 1.0)
     return gain if limits is None else gain * float(state.certain(point, context)[0])
+
+
+def shortfall(state: State, best: Cells) -> float:
+    """Returns max_x U(x) - L(b), reward units: with the confidence of its bounds, b loses at most this much.
+
+    The search of the policy finds the largest upper bound U of a box or space. The arguments are those of
+    `expected_gain`.
+    """
+    rounds, context = state.rounds, None if best[1] is None else best[1][0]
+    randomness = Randomness(rounds.seed, rounds.count)
+    _, question, _ = pose(state.memory, context, randomness, now=math.inf, available=None, forcing=None)
+    if question is None:
+        return math.inf
+    engine, posterior = state.outputs.engine, state.reward.posterior
+    with engine.blas:
+        highest = engine.choose(posterior.belief, question._replace(score=UpperConfidenceBound()), None).point
+        found = state.envelope(np.stack([highest, best[0][0]]), context)
+    return float(found.upper.max() - found.lower[1])
 
 
 @final

@@ -17,6 +17,7 @@ from .change_detection import EDetector as EDetector
 from .constraints import Constraints as Constraints
 from .constraints import EveryRound as EveryRound
 from .constraints import OnAverage as OnAverage
+from .costs import PerCost as PerCost
 from .elsewhere import Elsewhere as Elsewhere
 from .envelope import Bounds as Bounds
 from .envelope import Confidence as Confidence

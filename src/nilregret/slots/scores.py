@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -45,6 +45,7 @@ class Score(Part):
     highest_bound: ClassVar[bool] = False  # True if it is the upper bound of f, which arms are then compared by
     draws: ClassVar[bool] = False  # True if it draws f from a view (`draw`, `path`)
     widens: ClassVar[bool] = False  # True if the score has a width of its own in place of the bounds' (`drawn_width`)
+    cost: str | None = None  # Name of the metric by which trials are paid for, whose values `of_round` reads
 
     def __init_subclass__(cls) -> None:
         """Takes back `highest_bound` and `law` where the scores are overridden."""
@@ -91,6 +92,14 @@ class Score(Part):
             view: the round on finitely many points.
         """
         return None
+
+    def of_round(self, situation: Any) -> Score:  # noqa: ARG002
+        """Returns the score of a round, which may depend on the record. It is asked for if there is a `cost`.
+
+        Args:
+            situation: a `Situation`, with the answered trials.
+        """
+        return self
 
     def drawn_width(self, t: int, randomness: Randomness) -> float | None:  # noqa: ARG002
         """Returns the random multiplier of the standard deviation in round t, or None without one."""

@@ -95,7 +95,7 @@ def answers_for_units(state: AnyState) -> int:
     return state.reward.answers_for_units if isinstance(state, State) else 0
 
 
-def expected_gain(state: AnyState, best: Trial) -> float | None:
+def expected_gain(state: AnyState, best: Trial, *, per_cost: bool = False) -> float | None:
     """Returns the gain to expect over the recommended trial, in the units told, at least 0.
 
     It is the largest mean of max(f(x) - f(b), 0) over points x, with b the recommended one: how far x is expected to
@@ -105,15 +105,35 @@ def expected_gain(state: AnyState, best: Trial) -> float | None:
     Args:
         state: of the study, after all trials. It is copied.
         best: the recommended trial. Points are compared under its context.
+        per_cost: True for the largest gain per unit of cost, if the policy has costs (`nilregret.slots.PerCost`).
 
     Returns:
         None if there is no such number, since the policy has no posterior, or prices violations.
     """
     if not isinstance(state, State) or on_average(state.policy) or state.reward.answers_for_units:
         return None
-    at = best.point[None], None if best.context is None else best.context[None]
-    gain = function_values.expected_gain(state.copy(), at)
+    gain = function_values.expected_gain(state.copy(), _cells(best), per_cost=per_cost)
     return gain if math.isfinite(gain) else None
+
+
+def shortfall(state: AnyState, best: Trial) -> float:
+    """Returns max_x U(x) - L(b), in the units told, for the recommended trial b: what it loses at most.
+
+    The arguments are those of `expected_gain`. Without a posterior it is infinite.
+    """
+    return function_values.shortfall(state.copy(), _cells(best)) if isinstance(state, State) else math.inf
+
+
+def noise_of(state: AnyState) -> float:
+    """Returns the standard deviation of the noise of an answer that the model learned, in the units told."""
+    if not isinstance(state, State):
+        return 0.0
+    posterior = state.reward.posterior
+    return math.sqrt(posterior.ridge) * posterior.units.unit
+
+
+def _cells(best: Trial) -> function_values.Cells:
+    return best.point[None], None if best.context is None else best.context[None]
 
 
 SAME = 1e-9  # Tolerance of two equal coordinates, as a share of the side.

@@ -13,10 +13,11 @@ from ..domains.domain import Arms, Box, D, Domain, Space, check_domain
 from ..errors import InvalidInput
 from ..study.direction import AnyPolicy, Goal, check_policy
 from ..study.study import Study
-from .open_study import check_alone, check_constraint_count, open_study
+from .open_study import check_alone, check_constraint_count, check_cost, open_study
 from .outcome import ConstraintReader, Objective
 from .result import Result
 from .run_options import Callback, Constraint, RunOptions, check_no_context
+from .stop import Enough
 
 if TYPE_CHECKING:
     from ..storage import Storage
@@ -50,6 +51,7 @@ def optimize(
     check_domain("space", space)
     options.check(space)
     if policy is not None:
+        check_cost(policy, options.cost)
         _check_fits(policy, space, options.reader)
         check_alone(like, policy)
     study = open_study(
@@ -97,6 +99,8 @@ def maximize(
     trials: int | None = None,
     enqueue: Any = None,
     seconds: float | None = None,
+    stop: Enough | float | str | None = None,
+    cost: str | None = None,
     seed: int = 0,
     storage: str | Storage | None = None,
     name: str | None = None,
@@ -139,6 +143,11 @@ def maximize(
             (see `Study.enqueue`). They are among the `trials`. A run that is resumed does not enqueue them again.
         seconds: length of this call from its first trial on, after which no trial begins. Evaluations that have begun
             are waited for, so `timeout` bounds the rest. The initial design takes a third of the time at most.
+        stop: rule that ends the run once further trials are not worth it. `nr.Enough("1%")`, or "1%" for short, is a
+            share of the spread of the values. `nr.Enough(0.01)` is in units of the value. `result.stopped` says why a
+            run ended.
+        cost: name of what a trial costs, an entry of the objective's answer above 0. Then the expected improvement per
+            cost decides. If no answer has an entry "seconds", it is the time from question to answer.
         seed: seed of all random choices. The same seed gives the same run.
         storage: URL of a database, such as "sqlite:///studies.db", or a `nilregret.storage.Storage`. Each trial is
             stored at once. The same call resumes the run, also after Ctrl-C, a crash or a power cut, and evaluates
@@ -171,8 +180,9 @@ def maximize(
         progress: whether to show a progress bar (in a terminal or notebook), and reasons of failed trials, on stderr.
     """
     options = RunOptions(
-        objective=objective, trials=trials, enqueue=enqueue, seconds=seconds, constraints=constraints,
-        executor=executor, in_flight=in_flight, timeout=timeout, callbacks=callbacks, progress=progress,
+        objective=objective, trials=trials, enqueue=enqueue, seconds=seconds, stop=stop, cost=cost,
+        constraints=constraints, executor=executor, in_flight=in_flight, timeout=timeout, callbacks=callbacks,
+        progress=progress,
     )  # fmt: skip
     return optimize("maximize", options, space, seed=seed, storage=storage, name=name, policy=policy, like=like)
 
@@ -184,6 +194,8 @@ def minimize(
     trials: int | None = None,
     enqueue: Any = None,
     seconds: float | None = None,
+    stop: Enough | float | str | None = None,
+    cost: str | None = None,
     seed: int = 0,
     storage: str | Storage | None = None,
     name: str | None = None,
@@ -204,8 +216,9 @@ def minimize(
     1.0
     """
     options = RunOptions(
-        objective=objective, trials=trials, enqueue=enqueue, seconds=seconds, constraints=constraints,
-        executor=executor, in_flight=in_flight, timeout=timeout, callbacks=callbacks, progress=progress,
+        objective=objective, trials=trials, enqueue=enqueue, seconds=seconds, stop=stop, cost=cost,
+        constraints=constraints, executor=executor, in_flight=in_flight, timeout=timeout, callbacks=callbacks,
+        progress=progress,
     )  # fmt: skip
     return optimize("minimize", options, space, seed=seed, storage=storage, name=name, policy=policy, like=like)
 
@@ -222,6 +235,8 @@ def run(
     trials: int | None = None,
     enqueue: Any = None,
     seconds: float | None = None,
+    stop: Enough | float | str | None = None,
+    cost: str | None = None,
     constraints: Constraint = None,
     executor: Executor | None = None,
     in_flight: int | None = None,
@@ -249,6 +264,8 @@ def run(
         trials: number of trials in all, with failed ones and those on record. None for as many as `seconds` allow.
         enqueue: points to try first, if the study has not asked for any trial yet (see `maximize`).
         seconds: length of this call, after which no trial begins (see `maximize`).
+        stop: see `maximize`.
+        cost: see `maximize`. The study's policy must have it (`nr.auto(space, cost="seconds")`).
         constraints: see `maximize`. If the policy has constraints and none are given, the objective returns
             (value, [g_1, ..., g_m]), or a dict with the entry "constraints".
         executor: see `maximize`.
@@ -270,9 +287,11 @@ def run(
     if constraints is None:
         constraints = policy.constraint_count or None
     options = RunOptions(
-        objective=objective, trials=trials, enqueue=enqueue, seconds=seconds, constraints=constraints,
-        executor=executor, in_flight=in_flight, timeout=timeout, callbacks=callbacks, progress=progress,
+        objective=objective, trials=trials, enqueue=enqueue, seconds=seconds, stop=stop, cost=cost,
+        constraints=constraints, executor=executor, in_flight=in_flight, timeout=timeout, callbacks=callbacks,
+        progress=progress,
     )  # fmt: skip
     options.check(policy.domain)
     check_constraint_count(policy, options.reader)
+    check_cost(policy, options.cost)
     return options.result(study, study.storage)

@@ -227,6 +227,7 @@ class Loop:
         executor: where evaluations run.
         in_flight: how many evaluations run at once.
         time: after which no trial begins. Evaluations that have begun are waited for.
+        enough: returns the reason why no trial should begin, or None. It is asked again after each answer under way.
         lease: if other workers share the study. Their pending trials are left to them, and an interrupt abandons
             those of this worker.
     """
@@ -241,11 +242,13 @@ class Loop:
         executor: Executor | None = None,
         in_flight: int = 1,
         time: TimeLeft | None = None,
+        enough: Callable[[], str | None] | None = None,
         lease: Lease | None = None,
     ) -> None:
         self._study, self._task, self._wanted, self._ended = study, task, trials, ended
         self._executor, self._in_flight, self._lease = executor or ThisThread(), in_flight, lease
-        self._time, self._late = time, False  # Whether a trial was not begun because the time was over.
+        self._time, self._enough = time, enough
+        self._over: str | None = None  # The reason why no trial was begun the last time.
         known = list(study.trials)
         # A stopped run left trials pending, which are evaluated first. Trials with a lease belong to other workers.
         resumed = [trial for trial in known if trial.state == "pending" and trial.lease_until is None]
@@ -267,13 +270,12 @@ class Loop:
         Trials without an answer stay pending, except that an interrupted worker with a lease abandons its trials.
         """
         try:
-            for _ in range(self._in_flight):
-                self._begin()
+            self._fill()
             while self._under_way:
                 reason = self._finish(self._done.get())
                 if reason is not None:
                     return reason
-                self._begin()
+                self._fill()
         except BrokenExecutor as error:
             if not self._has_value:
                 raise NoRegretError(
@@ -288,26 +290,31 @@ class Loop:
         finally:
             for future in self._under_way:
                 future.cancel()  # It has an effect on evaluations that have not begun.
-        return self._time.reason if self._time is not None and self._late else None
+        return self._over
 
     def _next(self) -> Trial | None:
-        """Returns the next trial to evaluate, or None if there are enough, or the time is over."""
+        """Returns the next trial to evaluate, or None if there are as many as wanted, or none is to begin."""
         trials = self._study.trials
         count = len(trials) if self._lease is None else sum(trial.state != "abandoned" for trial in trials)
         if count >= self._wanted and not self._resumed:
             return None
-        self._late = self._time is not None and not self._time.left
-        if self._late:
+        if self._time is not None and not self._time.left:
+            self._over = self._time.reason
+        else:
+            self._over = None if self._enough is None or self._resumed else self._enough()
+        if self._over is not None:
             return None
         if self._resumed:
             return self._resumed.popleft()
         return self._study.ask(lease=None if self._lease is None else self._lease.seconds)
 
-    def _begin(self) -> None:
-        """Submits the next trial to the executor, if there is one."""
-        trial = self._next()
-        if trial is None:
-            return
+    def _fill(self) -> None:
+        """Submits trials to the executor until as many are under way as may be, or no more are to begin."""
+        while len(self._under_way) < self._in_flight and (trial := self._next()) is not None:
+            self._begin(trial)
+
+    def _begin(self, trial: Trial) -> None:
+        """Submits a trial to the executor."""
         self._asked[trial.number] = trial
         if self._time is not None:
             self._time.begin()

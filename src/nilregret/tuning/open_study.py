@@ -19,6 +19,7 @@ from ..study.definition import same_values
 from ..study.direction import AnyPolicy, Goal, check_policy
 from ..study.study import Study
 from .outcome import UNLIMITED, ConstraintReader
+from .stop import paid_by
 
 if TYPE_CHECKING:
     from ..storage import Storage
@@ -58,11 +59,12 @@ def open_study(
     """
     policy = policy or _stored(domain, storage, name)
     if policy is None:
-        made = auto(domain, budget=budget, parallel=parallel, constraints=reader.count)
+        made = auto(domain, budget=budget, parallel=parallel, constraints=reader.count, cost=reader.cost)
         policy = with_earlier(made, like, goal=goal)
         if seconds is not None:
             policy = policy.using(explore=within_time(policy.explore, seconds, parallel=parallel))
     check_constraint_count(policy, reader)
+    check_cost(policy, reader.cost)
     return Study(policy, goal=goal, seed=seed, storage=storage, name=name, about=about)
 
 
@@ -89,6 +91,16 @@ def check_constraint_count(policy: AnyPolicy, reader: ConstraintReader) -> None:
         f"it with constraints=nr.EveryRound(count={reader.count}), or leave `policy` out. (A study on record has the "
         "policy with which it began: another `name` begins a new one.)"
     )
+
+
+def check_cost(policy: AnyPolicy, cost: str | None) -> None:
+    """Raises an error if the policy does not take what a trial costs from the entry that was named."""
+    if cost is not None and paid_by(policy) != cost:
+        raise InvalidInput(
+            f"`cost` is {shown(cost)}, and `policy` does not divide by it: make it with cost={cost!r}, as by "
+            f"`nr.auto(space, cost={cost!r})`, or leave `cost` out.",
+            advice="A study on record has the policy with which it began: another `name` begins a new one.",
+        )
 
 
 def _stored(domain: Domain, storage: str | Storage | None, name: str) -> AnyPolicy | None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import partial
 from numbers import Integral
@@ -21,7 +21,8 @@ from .._utils.checks import LARGEST_REWARD, integer, many, only_entry, real, sho
 from .._utils.numerals import exact
 from ..domains.domain import Arms, Domain, Space
 from ..errors import SHOWN, InvalidInput, TrialError, exception_text, printable
-from ..storage.trial import MOST_METRICS, Trial, metric_of
+from ..slots.costs import SECONDS
+from ..storage.trial import MOST_METRICS, Trial, is_metric_name, metric_of
 
 ALIKE = 0.7  # The likeness of two names, from 0 to 1, above which one is taken for a slip of the other.
 
@@ -191,10 +192,12 @@ class ConstraintReader:
     Attributes:
         count: m, the number of constraint values.
         each: m rules, or functions with the arguments of the objective. Empty if the answer has the values itself.
+        cost: name of the entry that each answer must have as the cost of the trial, or None.
     """
 
     count: int = 0
     each: tuple[Rule | Callable[..., Any], ...] = ()
+    cost: str | None = None
 
     @property
     def functions(self) -> list[Callable[..., Any]]:
@@ -233,10 +236,32 @@ class ConstraintReader:
         std = None if "std" in limited else std_in(reward, limited)
         read = ({"reward", "constraints"} if told else {"reward"}) | ({"std"} - limited)
         metrics, left_out = metrics_in(reward, read)
+        if self.cost is not None:
+            _check_cost(self.cost, metrics or {})
         return Outcome(value, constraints=found or None, std=std, metrics=metrics, left_out=left_out)
 
 
+def _check_cost(name: str, metrics: Mapping[str, float]) -> None:
+    if name not in metrics and name != SECONDS:  # The time is on record in any case.
+        raise Malformed(
+            f"its answer has no number {name!r}, which `cost=` names: it must be a dict with the entries 'reward' and "
+            f"{name!r}"
+        )
+    if not metrics.get(name, 1.0) > 0.0:
+        raise Unusable(f"its entry {name!r} is {exact(metrics[name])}, and a cost is above 0")
+
+
 UNLIMITED = ConstraintReader()
+
+
+def answer_reader(constraints: object, cost: str | None) -> ConstraintReader:
+    """Returns the reader of constraints that also checks the cost of a trial, an entry of the answer."""
+    reader = constraint_reader(constraints)
+    if cost is not None and not is_metric_name(cost):
+        raise InvalidInput(
+            f"`cost` is {shown(cost)}: it must be the name of an entry of the objective's answer, or 'seconds'."
+        )
+    return reader if cost is None else replace(reader, cost=cost)
 
 
 def constraint_reader(constraints: object) -> ConstraintReader:

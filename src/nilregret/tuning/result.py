@@ -68,6 +68,7 @@ class Result(Generic[D]):
 
             - "trials": all trials are there. A finished run that is read again says this, too.
             - "seconds: ...": the time was over.
+            - "enough: ...": further trials are not worth it (`nr.Enough`).
             - "callback: ...": a callback returned True.
             - "interrupted: ...": by Ctrl-C.
             - "executor: ...": it broke, or cancelled one evaluation after the other.

@@ -21,9 +21,10 @@ from ..study.queue import Queue
 from ..study.study import Study
 from ..study.transaction import Transaction
 from .loop import LONGEST, Loop, TimeLeft, TimeLimited, nothing_works
-from .outcome import ConstraintReader, Evaluation, Objective, Task, check_objective, constraint_reader
+from .outcome import ConstraintReader, Evaluation, Objective, Task, answer_reader, check_objective
 from .progress import Bar
 from .result import Result
+from .stop import Enough, stop_rule
 
 if TYPE_CHECKING:
     from ..storage import Storage
@@ -177,6 +178,8 @@ class RunOptions:
     trials: int | None
     enqueue: Any = None
     seconds: float | None = None
+    stop: Enough | float | str | None = None
+    cost: str | None = None
     constraints: Constraint = None
     executor: Executor | None = None
     in_flight: int | None = None
@@ -190,6 +193,7 @@ class RunOptions:
         for constraint in self.reader.functions:
             check_objective(constraint, domain, what="A function in `constraints`")
         check_lengths(self.trials, self.seconds)
+        stop_rule(self.stop)
         if self.timeout is not None:
             number("timeout", self.timeout, low=0.0, open_low=True, high=LONGEST, why="It is in seconds.")
         check_executor(self.executor)
@@ -201,7 +205,7 @@ class RunOptions:
     @cached_property
     def reader(self) -> ConstraintReader:
         """The reader of constraint values."""
-        return constraint_reader(self.constraints)
+        return answer_reader(self.constraints, self.cost)
 
     @cached_property
     def parallel(self) -> int:
@@ -215,6 +219,7 @@ class RunOptions:
             study, task if self.timeout is None else TimeLimited(task, self.timeout), storage, trials=self.trials,
             seconds=self.seconds, bar=Bar(study.name, self.trials, goal=study.goal, show=self.progress),
             executor=self.executor, in_flight=self.parallel, callbacks=self.callbacks, enqueue=self.enqueue,
+            stop=stop_rule(self.stop),
             again="the same call goes on" if storage else "with a `storage` the same call would go on",
         )  # fmt: skip
 
@@ -222,6 +227,7 @@ class RunOptions:
 def evaluated(
     study: Study, task: Task, storage: str | Storage | None, *, trials: int | None, seconds: float | None, bar: Bar,
     executor: Executor | None, in_flight: int, again: str, callbacks: Sequence[Callback] = (), enqueue: Any = None,
+    stop: Enough | None = None,
 ) -> Result:  # fmt: skip
     """Evaluates a study's trials, or goes on with them, and returns the result.
 
@@ -237,7 +243,9 @@ def evaluated(
         again: words that say how a stopped run goes on.
         callbacks: see `maximize`.
         enqueue: points to try first, or None.
+        stop: rule that ends the run, or None.
     """
+    enough = None if stop is None else stop.of(study)
     entries = None if enqueue is None else _entries(study, enqueue, trials)
     stopped, most = ALL, MOST_TRIALS if trials is None else trials
     if not finished(study, most):
@@ -261,19 +269,25 @@ def evaluated(
 
             try:
                 reason = Loop(
-                    study, task, trials=most, ended=ended, executor=executor, in_flight=in_flight, time=time
-                ).run()
+                    study, task, trials=most, ended=ended, executor=executor, in_flight=in_flight, time=time,
+                    enough=enough,
+                ).run()  # fmt: skip
             except KeyboardInterrupt:
                 reason = f"{INTERRUPTED}: by Ctrl-C"
             if reason is not None:
-                done = sum(trial.state != "pending" for trial in study.trials)
-                of = f"{done} of {many(trials, 'trial')}" if trials else many(done, "trial")
-                stopped = f"{reason} after {of}; {again}"
+                stopped = _stopped(reason, study, trials, again)
                 bar.say(f"Stopped: {stopped}.")
     known = tuple(study.trials)
     if stopped == ALL and known and all(trial.state == "failed" for trial in known):
         raise NoRegretError(nothing_works(len(known), known[-1]))
     return Result(study=study, trials=known, wanted=trials, stopped=stopped)
+
+
+def _stopped(reason: str, study: Study, trials: int | None, again: str) -> str:
+    """Returns why a run ended, after how many trials, and how it goes on. If trials are enough, it does not."""
+    done = sum(trial.state != "pending" for trial in study.trials)
+    of = f"{done} of {many(trials, 'trial')}" if trials else many(done, "trial")
+    return f"{reason} after {of}" if reason.startswith("enough: ") else f"{reason} after {of}; {again}"
 
 
 def _entries(study: Study, points: Any, trials: int | None) -> list[dict[str, Any]]:

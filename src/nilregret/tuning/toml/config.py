@@ -19,7 +19,8 @@ from ...errors import InvalidInput, NoRegretError
 from ...policy.policy import Policy
 from ...study.direction import Goal, check_goal
 from ..open_study import check_alone
-from ..outcome import ConstraintReader, constraint_reader
+from ..outcome import ConstraintReader, answer_reader
+from ..stop import Enough, stop_rule
 
 PICTURES = (".png", ".pdf", ".svg")
 LONGEST_TIMEOUT = 1e8  # Seconds.
@@ -43,6 +44,8 @@ class _File(Table, frozen=True):
     enqueue: list[dict[str, Any]] | None = None  # Parameters of each point to try first, of all or some of them.
     seconds: Annotated[float, msgspec.Meta(gt=0)] | None = None
     where: list[str] | str | None = None  # Limits of the parameters, such as "a + b <= 1".
+    stop: float | str | None = None  # The gain that is not worth another trial, such as "1%" (`Enough`).
+    cost: str | None = None  # The entry of the answer that a trial costs, or "seconds".
     policy: dict[str, Any] | None = None
     goal: str = "maximize"
     seed: Annotated[int, msgspec.Meta(ge=0)] = 0
@@ -64,6 +67,7 @@ class TuningFile:
         trials: number of trials in all, with failed ones, or None.
         enqueue: points to try first, or None.
         seconds: length of a run, or None.
+        stop: rule that ends a run, or None.
         seed: seed of the study.
         storage: URL of the database.
         plot: path of the picture.
@@ -80,6 +84,7 @@ class TuningFile:
     trials: int | None
     enqueue: list[dict[str, Any]] | None
     seconds: float | None
+    stop: Enough | None
     seed: int
     storage: str
     plot: Path
@@ -140,7 +145,7 @@ def check_picture(path: Path) -> Path:
 
 def _job(file: _File, path: Path) -> TuningFile:
     _check_objective(file.objective)
-    reader = within("objective", constraint_reader, file.objective.constraints)
+    reader = within("objective", answer_reader, file.objective.constraints, file.cost)
     folder = path.resolve().parent
     if not file.parameters:
         raise InvalidInput("[parameters] is empty: there is nothing to tune.")
@@ -158,6 +163,7 @@ def _job(file: _File, path: Path) -> TuningFile:
         trials=file.trials,
         enqueue=file.enqueue,
         seconds=file.seconds,
+        stop=stop_rule(file.stop),
         seed=file.seed,
         storage=_absolute(file.storage or f"sqlite:///{name}.db", folder),
         plot=check_picture(folder / (file.plot or f"{name}.png")),

@@ -34,7 +34,7 @@ def run(job: TuningFile, executor: Executor | None = None) -> Result:
     bar = Bar(job.name, job.trials, goal=job.goal, file=sys.stdout, summary=False)
     return evaluated(
         study, task, job.storage, trials=job.trials, seconds=job.seconds, bar=bar, executor=executor, in_flight=count,
-        again="run the same command again to go on", enqueue=job.enqueue,
+        again="run the same command again to go on", enqueue=job.enqueue, stop=job.stop,
     )  # fmt: skip
 
 
