@@ -255,11 +255,12 @@ def stratified(points: Array, count: int) -> Array:
     """
     points = points[np.sort(np.unique(points, axis=0, return_index=True)[1])]
     centres, squares = points[:count].copy(), np.square(points).sum(axis=1)
+    owner = np.zeros(len(points), dtype=np.intp)
     for _ in range(LLOYD):
         owner = (np.square(centres).sum(axis=1) - 2.0 * points @ centres.T + squares[:, None]).argmin(axis=1)
         member = (owner == np.arange(len(centres))[:, None]).astype(float)
         sizes = member.sum(axis=1, keepdims=True)
         centres = np.where(sizes > 0.0, member @ points / np.maximum(sizes, 1.0), centres)
     firsts = np.sort(np.unique(owner, return_index=True)[1])
-    return points[np.concatenate([firsts, np.delete(np.arange(len(points)), firsts)])[:count]]
+    return np.asarray(points[np.concatenate([firsts, np.delete(np.arange(len(points)), firsts)])[:count]])
 
