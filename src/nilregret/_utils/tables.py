@@ -45,7 +45,8 @@ PARQUET, ARROW, WORKBOOK, DATABASE = b"PAR1", b"ARROW1", b"PK\x03\x04", b"SQLite
 OF_TRIALS = {
     "number", "state", "reason", "explored", "enqueued", "late", "asked_at", "told_at", "fits", "lease_until",
     "abandoned", "corrected", "repeats", "plays", "scatter", "feasible", "parameters", "point", "context",
-    "constraints", "propensity", "std", "metrics", "arm", "arm_name", "id", "defaulted", "late_reward",
+    "constraints", "propensity", "std", "metrics", "arm", "arm_name", "id", "defaulted", "late_reward", "sheet",
+    "remarks",
 }  # fmt: skip
 PREFIXES = ("parameters.", "point.", "context.", "constraints.", "metrics.")
 NESTED = ("parameters", "point", "context", "constraints", "metrics")  # Entries of a trial that hold several values.
@@ -346,14 +347,15 @@ def csv_cell(value: Any) -> Any:
     return f"'{value}" if computed else value
 
 
-def csv_writer(file: Any, *, end: str = "\r\n") -> Callable[[Iterable[Any]], Any]:
+def csv_writer(file: Any, *, end: str = "\r\n", separator: str = ",") -> Callable[[Iterable[Any]], Any]:
     """Returns a function that writes a row to an open file.
 
     Args:
         file: opened with `newline=""`.
         end: of a line.
+        separator: of cells.
     """
-    write = csv.writer(file, lineterminator=end).writerow
+    write = csv.writer(file, lineterminator=end, delimiter=separator).writerow
     return lambda row: write(map(csv_cell, row))
 
 

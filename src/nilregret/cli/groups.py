@@ -9,7 +9,7 @@ import click
 
 from .common import echo, from_json, json_option, opened_study, print_json, study_command, wide_option
 from .read_commands import evaluate, explain, show, studies, trials
-from .study_commands import create, delete, export, import_, rename
+from .study_commands import create, delete, export, import_, rename, sheet
 from .trial_commands import abandon, add, ask, enqueue, fail, tell
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def describe_arm(storage: str, study: str, arm: int, name: str | None, about: st
 GROUPS: Mapping[str, Sequence[str]] = {
     "Tune": ["tune", "work"],
     "Look at studies": ["studies", "show", "trials", "explain", "evaluate"],
-    "Decide one by one": ["create", "ask", "tell", "add", "enqueue", "fail", "abandon"],
+    "Decide one by one": ["create", "ask", "sheet", "tell", "add", "enqueue", "fail", "abandon"],
     "Change arms": ["arms", "add-arm", "retire-arm", "restore-arm", "describe-arm"],
     "Keep studies": ["export", "import", "rename", "delete"],
     "Serve": ["serve", "token"],
@@ -128,6 +128,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "retire-arm": ["retire-arm studies.db banners 3"],
     "restore-arm": ["restore-arm studies.db banners 3"],
     "describe-arm": ['describe-arm studies.db banners 3 --about \'{"colour": "red"}\''],
+    "sheet": ["sheet studies.db oven batch.csv --count 4", "sheet studies.db oven batch.html --count 4"],
     "export": ["export studies.db oven trials.csv", "export studies.db oven > trials.jsonl"],
     "import": ["import studies.db oven trials.csv", "import studies.db new sqlite:///optuna.db --optuna old"],
     "rename": ["rename studies.db oven kiln"],
@@ -185,6 +186,7 @@ COMMANDS: list[click.Command] = [
     evaluate,
     create,
     ask,
+    sheet,
     tell,
     add,
     enqueue,

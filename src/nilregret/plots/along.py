@@ -143,13 +143,6 @@ def tried_along(study: Study, axis: ParameterAxis) -> tuple[list[Any], IndexArra
     return [axis.parameter.decode(row) for row in rows], counts
 
 
-def is_active(domain: Domain, point: Array, axis: ParameterAxis) -> bool:
-    """Returns whether a parameter counts at a point."""
-    space = space_of(domain)
-    counting = None if space is None else space.active(point[None])
-    return counting is None or bool(counting[0, axis.columns.start])
-
-
 def settled(domain: Domain, points: Array) -> Array:
     """Returns points whose inactive parameters are at their place."""
     return domain.snap(points) if isinstance(domain, Space) else points

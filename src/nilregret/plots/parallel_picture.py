@@ -17,10 +17,10 @@ from ..storage.record import Trial
 from ..study.best import without_violation
 from ..study.function import Axis as ParameterAxis
 from ..study.function import axes as axes_of
-from ..study.function import value_at
+from ..study.function import is_active, value_at
 from ..study.quantities import Quantity, quantity
 from ..study.study import Study
-from .along import is_active, places
+from .along import places
 from .base import reward_label
 from .drawing import draw
 from .scene import Axis, Line, Mark, Panel, Picture, Words

@@ -199,6 +199,13 @@ def active_axes(domain: Domain, point: Array) -> list[Axis]:
     return [axis for axis in axes(domain) if counting is None or counting[0, axis.columns.start]]
 
 
+def is_active(domain: Domain, point: Array, axis: Axis) -> bool:
+    """Returns whether a parameter counts at a point."""
+    space = space_of(domain)
+    counting = None if space is None else space.active(point[None])
+    return counting is None or bool(counting[0, axis.columns.start])
+
+
 def line_through(domain: Domain, point: Array, axis: Axis, *, count: int) -> tuple[list[Any], Array]:
     """Returns the values of an axis and the points `(n, d)` that differ from one point along that axis only.
 

@@ -4,6 +4,8 @@
 |---|---|
 | without a reward | nothing |
 | with the `number` of a trial of this study | its reward is told to that trial. The same reward again is harmless |
+| of a sheet, with `failed` for the reward | the trial fails, and the remark is the reason |
+| of a sheet, at another point than asked | the trial is abandoned, and the point is a new trial |
 | any other | a new trial |
 
 A number is of this study unless the row's `asked_at` says that the trial was asked at another time.
@@ -35,6 +37,8 @@ from .transaction import Transaction
 
 NUMBER, ASKED, PROPENSITY, STD = "number", "asked_at", "propensity", "std"
 METRICS = "metrics."
+SHEET, REMARKS, FAILED = "sheet", "remarks", "failed"  # Columns of a sheet (`Study.sheet`), and a word in it.
+DONE = "done by hand at other values, as trial {}"  # The reason for which a trial of a sheet is abandoned.
 ARMS = ("arm", "action", "arm_name")
 ROUNDED = 1e-6  # Share of a range, or of an answer, that a spreadsheet may round away.
 AS_NEW = "Without the column `number` all rows are added as new trials."
@@ -54,6 +58,8 @@ class Imported(NamedTuple):
         number: of a trial of the study that was exported, or None.
         asked_at: time of that trial, Unix seconds, or None.
         sides: of contexts and points, `(c + d,)`, the units of rounding.
+        sheet: True if the row is of a sheet, on which a person may have set other values.
+        failed: why the trial of the sheet failed, or None.
     """
 
     row: int
@@ -65,6 +71,8 @@ class Imported(NamedTuple):
     number: int | None
     asked_at: float | None
     sides: Array
+    sheet: bool = False
+    failed: str | None = None
 
     def trial(self, trials: Sequence[Trial]) -> Trial | None:
         """Returns the trial of the study to which the row belongs, or None if the row is a new one.
@@ -81,8 +89,13 @@ class Imported(NamedTuple):
         known = trials[self.number]
         if self.asked_at is not None and abs(self.asked_at - known.asked_at) > _rounding(self.asked_at):
             return None
-        if not self._is_at(known):
+        if not self.is_at(known) and (not self.sheet or self.failed is not None):
             where = known.point.tolist() if known.parameters is None else known.parameters
+            if self.sheet:
+                raise InvalidInput(
+                    f"trial {known.number} failed at other values than asked, {shown(where)}, and a record has "
+                    "failures of what was asked alone. Put the values asked back, or leave its value empty."
+                )
             raise InvalidInput(
                 f"trial {known.number} was asked at {shown(where)}"
                 + ("" if known.context is None else " and its context")
@@ -90,7 +103,8 @@ class Imported(NamedTuple):
             )
         return known
 
-    def _is_at(self, known: Trial) -> bool:
+    def is_at(self, known: Trial) -> bool:
+        """Returns whether the row is of the point and context of a trial."""
         if self.decision is None:
             return True
         of_contexts = 0 if self.context is None else len(self.context)
@@ -130,9 +144,31 @@ def _taken(calls: Transaction, row: Imported) -> Trial:
     if known is None:
         decision: Any = row.decision  # `trial` has refused rows without one.
         return calls.add(decision, row.context, row.told, row.reward, row.propensity)
+    if row.failed is not None:
+        return calls.fail(known, row.failed)
+    if not row.is_at(known):
+        return _done_by_hand(calls, row, known)
     if row.repeats(known):
         return known
     return calls.tell(row.told._replace(trial=known))
+
+
+def _done_by_hand(calls: Transaction, row: Imported, known: Trial) -> Trial:
+    """Adds a trial of a sheet that a person ran at other values, and abandons the trial that was asked for."""
+    why = "" if known.abandoned is None else known.abandoned.reason
+    done = next((trial for trial in calls.trials[known.number :] if why == DONE.format(trial.number)), None)
+    if done is not None and row.is_at(done) and row.repeats(done):
+        return done  # The sheet is read again.
+    if known.state != "pending":
+        raise InvalidInput(
+            f"trial {known.number} was run at other values than asked, and it is {known.state} already"
+            + (f", {why}" if why else "")
+            + ". A value on record is corrected by `tell(..., revise=True)`. A row without `number` is a new trial."
+        )
+    decision: Any = row.decision
+    added = calls.add(decision, row.context, row.told, row.reward, row.propensity)
+    calls.abandon(known, DONE.format(added.number))
+    return added
 
 
 def _at(error: NoRegretError, row: int, called: str) -> NoRegretError:
@@ -141,13 +177,14 @@ def _at(error: NoRegretError, row: int, called: str) -> NoRegretError:
     )
 
 
-def taking(source: Any, replica: Replica, goal: Goal) -> Callable[[Transaction], list[Trial]]:
+def taking(source: Any, replica: Replica, goal: Goal, name: str) -> Callable[[Transaction], list[Trial]]:
     """Returns a function that adds or tells the rows of a table in a transaction, and returns their trials.
 
     Args:
         source: path of a file, a data frame, a mapping of columns or a list of dicts.
         replica: of the study.
         goal: of the study.
+        name: of the study.
 
     Raises:
         InvalidInput: nothing can be read, or a row cannot be used.
@@ -159,6 +196,7 @@ def taking(source: Any, replica: Replica, goal: Goal) -> Callable[[Transaction],
             "dicts."
         )
     reader = Reader(table.flat(), replica.inputs, goal, replica.roster.names)
+    reader.check_sheet(name)
     rows = reader.rows()
     if not rows:
         raise InvalidInput(f"{table.named}, and no row has a reward in column {reader.reward}: nothing was read.")
@@ -205,12 +243,40 @@ class Reader:
             )
         self._limits = self._numbered("constraints")
         self._metrics = [name for name in table.columns if name.startswith(METRICS)]
+        self._sheet = table.find(SHEET)
         self._by_number = False  # Whether only numbers say of which trials the rows are.
         self._where = self._reader_of_points()
 
     def rows(self) -> list[Imported]:
         """Returns the rows that have a reward."""
-        return [self._row(i) for i in range(len(self._table)) if self._table.number(self.reward, i) is not None]
+        return [
+            self._row(i)
+            for i in range(len(self._table))
+            if self._failed(i) is not None or self._table.number(self.reward, i) is not None
+        ]
+
+    def check_sheet(self, name: str) -> None:
+        """Raises an error if the table is a sheet of another study, or has an answer in part."""
+        if self._sheet is None:
+            return
+        for i, cell in enumerate(self._table.columns[self._sheet]):
+            if not is_missing(cell) and str(cell) != name:
+                raise self._table.wrong(self._sheet, i, f"{name!r}, the study of the sheet")
+            alone = next((each for each in self._limits if self._table.number(each, i) is not None), None)
+            if alone and self._failed(i) is None and self._table.number(self.reward, i) is None:
+                error = f"`{alone}` has a value and `{self.reward}` has none: fill in both, or neither."
+                raise _at(InvalidInput(error), i + 1, self._table.called)
+
+    def _failed(self, i: int) -> str | None:
+        """Returns why the trial of a row of a sheet failed, or None."""
+        cell = self._table.columns[self.reward][i]
+        if self._sheet is None or not isinstance(cell, str) or cell.strip().casefold() != FAILED:
+            return None
+        if self._whole(NUMBER, i) is None:
+            raise self._table.wrong(self.reward, i, "a number, since the row has no number of a trial that could fail")
+        column = self._table.find(REMARKS)
+        said = None if column is None else self._table.columns[column][i]
+        return FAILED if is_missing(said) else str(said).strip()
 
     def warn_unread(self) -> None:
         """Warns of columns that mean nothing to the study."""
@@ -223,10 +289,11 @@ class Reader:
             )
 
     def _row(self, i: int) -> Imported:
+        failed = self._failed(i)
         try:
             metrics = {name.removeprefix(METRICS): self._table.number(name, i) for name in self._metrics}
             told, reward = self._inputs.observation(
-                self._told(i), self._constraints(i), self._number(STD, i),
+                0.0 if failed else self._told(i), self._constraints(i), self._number(STD, i),
                 {name: value for name, value in metrics.items() if value is not None},
             )  # fmt: skip
             where = self._where(i)
@@ -235,7 +302,7 @@ class Reader:
                 i + 1, where,
                 None if self._by_number else self._inputs.context(self._at("context", self._context, i)),
                 reward, told, None if p is None else number(PROPENSITY, p, low=0.0, open_low=True, high=1.0),
-                self._whole(NUMBER, i), self._number(ASKED, i), self._sides,
+                self._whole(NUMBER, i), self._number(ASKED, i), self._sides, self._sheet is not None, failed,
             )  # fmt: skip
         except InvalidInput as error:
             if error.what.startswith("Row "):  # of a cell

@@ -23,7 +23,7 @@ from ..storage.trial import Trial
 from . import importing
 from .arms import Arm
 from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check
-from .definition import PROPENSITIES, check_facts, stored_facts
+from .definition import PROPENSITIES, check_facts, constraint_names, stored_facts
 from .direction import Goal, check_goal, check_policy, has_channels
 from .late_fits import FitMode, FitRunner, check_fits
 from .play_rewards import Rewards, answer_entries, listed_answers, reason_of
@@ -34,7 +34,10 @@ from .stored import found_or_made, reopened, words_of
 from .transaction import Failed, NotYet, Transaction, group_commit
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..storage.base import Storage
+    from .sheet import Sheet
 
 MOST_AT_ONCE = 10_000  # Trials of one `ask` or `tell_many`, which is one transaction.
 
@@ -517,9 +520,56 @@ class Study(Queries[D]):
         >>> other.trials[0].reward
         0.5
         """
-        taken = self._write(importing.taking(table, self.replica, self.goal), self._calls)
+        taken = self._write(importing.taking(table, self.replica, self.goal, self.name), self._calls)
         self._after_tell()
         return taken
+
+    def sheet(
+        self, count: int = 0, path: str | Path | None = None, *, digits: int = 3,
+        context: npt.ArrayLike | Mapping[str, Any] | None = None, lease: float | timedelta | None = None,
+    ) -> Sheet:  # fmt: skip
+        """Asks for trials to run by hand, and returns a table of them to fill in, which `add_from` reads.
+
+        Numbers are rounded before a trial is recorded, so the trial is what stands on the sheet. Such a trial is marked
+        as `enqueue` marks it (`trial.enqueued`). Those of a `step`, whole numbers and arms stay as the policy chose.
+
+        In the sheet, `value` takes the reward (the loss) or the word `failed`. Empty rows stay pending. If a person set
+        other values than asked, write these: the trial is abandoned, and a new one has the values that were set.
+
+        Args:
+            count: number of trials, at most 10,000. With 0 the sheet is of the pending trials, and nothing is asked.
+            path: of a file to write, in .csv or in .html for a page to print. None writes none (`Sheet.write` does).
+            digits: 3 rounds to a thousandth of each range or finer, and logarithmic ones to 3 significant digits.
+            context: see `ask`.
+            lease: see `ask`.
+
+        >>> import nilregret as nr
+        >>> study = nr.Study(nr.auto(nr.Space(heat=nr.Float(20, 90), rate=nr.Float(0.01, 1, log=True))))
+        >>> sheet = study.sheet(2)
+        >>> sheet.columns
+        ['number', 'heat', 'rate', 'value', 'remarks', 'sheet']
+        >>> print(sheet.to_csv().splitlines()[1])
+        """
+        from .sheet import MOST_DIGITS, ask_rounded, check_path, sheet_of
+
+        wanted = integer("count", count, low=0, high=MOST_AT_ONCE)
+        integer("digits", digits, low=1, high=MOST_DIGITS)
+        if path is not None:
+            check_path(path)
+        replica, policy = self.replica, self.policy
+        plain = context is None and policy.context is None
+        seen = None if plain or not wanted else replica.inputs.context(context)
+        seconds = None if lease is None else lease_seconds(lease)
+        if wanted:
+            trials = self._write(lambda: [ask_rounded(self._calls, seen, seconds, digits) for _ in range(wanted)])
+            self._after_ask()
+        else:
+            trials = [trial for trial in self.trials if trial.state == "pending"]
+        limits = constraint_names(self.about, policy.constraint_count)
+        made = sheet_of(self.name, policy.domain, policy.context, trials, limits)
+        if path is not None:
+            made.write(path)
+        return made
 
     # -- arms ----------------------------------------------------------------------------------------------------
 

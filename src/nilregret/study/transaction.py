@@ -115,6 +115,11 @@ class Transaction:
         """
         return copy_of_state(self._replica.state)
 
+    @property
+    def queued(self) -> bool:
+        """True if points wait to be tried first."""
+        return bool(self._replica.queue.waiting)
+
     def preview(self, context: Array | None) -> Decision:
         """Returns the decision that `ask` would make now, and records nothing."""
         state = self._replica.state  # A copy decides, because a decision may first fit hyperparameters.

@@ -1,0 +1,249 @@
+"""A batch on paper: a table of trials to run by hand, with empty columns for what came out.
+
+| column | contents |
+|---|---|
+| number | of the trial |
+| parameters, point, arm, context.NAME | where it is run |
+| value | empty: the reward or loss, or the word `failed` |
+| constraints.0, ... | empty: constraint values |
+| remarks | empty: for people. Of a failed trial it is the reason |
+| sheet | name of the study, so that no other study reads the sheet |
+
+`Study.add_from` reads the table back.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from html import escape
+from io import StringIO
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from .._utils.checks import Array, many, one_of, shown
+from .._utils.tables import LOSSES, OF_TRIALS, REWARDS, csv_writer
+from ..domains.domain import Arms, Domain, Space
+from ..domains.parameters import Choice, option_texts
+from ..errors import InvalidInput
+from ..storage.trial import Trial
+from .function import Axis, axes, is_active, space_of, value_at
+from .importing import ARMS, REMARKS, SHEET
+from .transaction import Transaction
+
+ENDINGS = (".csv", ".html")
+MOST_DIGITS = 12  # as many as a decoded value has
+MOST_TRIED = 256  # ways to round a point up and down, of which the first inside of the limits is taken
+RESERVED = {*OF_TRIALS, *REWARDS, *LOSSES, *ARMS, REMARKS, SHEET}  # names of columns that are no parameter
+
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
+@page {{ size: A4 landscape; margin: 12mm; }}
+body {{ font: 11pt/1.4 sans-serif; color: #000; background: #fff; margin: 1em; }}
+h1 {{ font-size: 14pt; margin: 0 0 .2em; }} p {{ margin: 0 0 .8em; }}
+table {{ border-collapse: collapse; width: 100%; }} thead {{ display: table-header-group; }}
+tr {{ break-inside: avoid; }} td {{ height: 2.2em; }}
+th, td {{ border: 1px solid #000; padding: .2em .5em; text-align: right; overflow-wrap: anywhere; }}
+th {{ background: #eee; }} th.wide {{ text-align: left; }} .empty {{ min-width: 5em; }} .wide {{ width: 30%; }}
+</style></head><body><h1>{title}</h1>
+<p>Write what came out, or the word failed. Where you set another value than printed, strike it out and write yours.</p>
+<table><thead><tr>{head}</tr></thead><tbody>
+{body}
+</tbody></table></body></html>
+"""
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Sheet:
+    """Trials to run by hand, as a table to print or to fill in.
+
+    Attributes:
+        name: of the study.
+        trials: the pending trials, by number.
+        columns: names of the columns.
+        rows: cells of each trial. Those to fill in are empty.
+        limits: what a printed page calls the constraints.
+    """
+
+    name: str
+    trials: list[Trial]
+    columns: list[str]
+    rows: list[list[Any]]
+    limits: list[str]
+
+    def __repr__(self) -> str:
+        return f"Sheet({many(len(self.trials), 'trial')} of study {self.name!r})"
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def write(self, path: str | Path, *, decimal: str = ".") -> Path:
+        """Writes the sheet to a file and returns its path.
+
+        Args:
+            path: of a file that ends in .csv, or in .html for a page to print.
+            decimal: "." or ",". With a comma the cells of a CSV file are separated by semicolons, as spreadsheets of
+                countries with decimal commas want it.
+        """
+        path = check_path(path)
+        text = self.to_html(decimal=decimal) if path.suffix.lower() == ".html" else self.to_csv(decimal=decimal)
+        path.write_text(text, encoding="utf-8-sig" if path.suffix.lower() == ".csv" else "utf-8", newline="")
+        return path
+
+    def to_csv(self, *, decimal: str = ".") -> str:
+        """Returns the sheet as CSV."""
+        file, comma = StringIO(newline=""), one_of("decimal", decimal, [".", ","]) == ","
+        write = csv_writer(file, separator=";" if comma else ",")
+        for row in [self.columns, *self.rows]:
+            write([_text(cell, decimal) if isinstance(cell, float) else cell for cell in row])
+        return file.getvalue()
+
+    def to_html(self, *, decimal: str = ".") -> str:
+        """Returns the sheet as a page to print. It needs no other file."""
+        one_of("decimal", decimal, [".", ","])
+        shown_columns = [column for column in self.columns if column != SHEET]
+        first = next(i for i, column in enumerate(shown_columns) if column in REWARDS)
+        kinds = [
+            "" if i < first else ' class="wide"' if column == REMARKS else ' class="empty"'
+            for i, column in enumerate(shown_columns)
+        ]
+        names = dict(zip([f"constraints.{j}" for j in range(len(self.limits))], self.limits, strict=True))
+        cells = [[_text(cell, decimal) for cell in row[: len(shown_columns)]] for row in self.rows]
+        return PAGE.format(
+            title=f"{escape(self.name)}, {many(len(self.trials), 'trial')}",
+            head="".join(
+                f"<th{kind}>{escape(names.get(name, name))}</th>"
+                for name, kind in zip(shown_columns, kinds, strict=True)
+            ),
+            body="\n".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in cells),
+        )
+
+
+def _text(cell: Any, decimal: str) -> str:
+    return repr(cell).removesuffix(".0").replace(".", decimal) if isinstance(cell, float) else str(cell)
+
+
+def check_path(path: str | Path) -> Path:
+    """Returns the path of a new sheet, or raises an error before anything is asked for."""
+    found = Path(path)
+    if found.suffix.lower() not in ENDINGS:
+        raise InvalidInput(f"The file is {shown(str(path))}: its name must end in .csv, or in .html for printing.")
+    if not found.parent.is_dir():
+        raise InvalidInput(f"There is no folder {shown(str(found.parent))} for the sheet. Nothing was asked for.")
+    return found
+
+
+def sheet_of(name: str, domain: Domain, context: Domain | None, trials: Sequence[Trial], limits: list[str]) -> Sheet:
+    """Returns the sheet of some trials.
+
+    Args:
+        name: of the study.
+        domain: of its points.
+        context: domain of its contexts, or None.
+        trials: of the sheet.
+        limits: names of the constraints.
+    """
+    named = space_of(domain) is not None
+    columns: list[tuple[str, Domain, Axis]] = []
+    for axis in axes(domain):
+        prefix = "parameters." if named else ""
+        own = axis.name if named else _coordinate(axis, "point")
+        columns.append((f"{prefix}{own}" if named and _is_taken(own) else own, domain, axis))
+    if context is not None:
+        of_names = space_of(context) is not None
+        for axis in axes(context):
+            columns.append((f"context.{axis.name}" if of_names else _coordinate(axis, "context"), context, axis))
+    arm = ["arm"] * (isinstance(domain, Arms) and not named)
+    value = REWARDS[1] if REWARDS[1] not in {axis.name for _, _, axis in columns} else REWARDS[0]
+    empty = [value, *(f"constraints.{j}" for j in range(len(limits))), REMARKS]
+    rows = []
+    for trial in trials:
+        cells = [_cell(of, trial.point if of is domain else trial.context, axis) for _, of, axis in columns]
+        rows.append([trial.number, *[trial.arm for _ in arm], *cells, *[""] * len(empty), name])
+    return Sheet(name, list(trials), ["number", *arm, *(name for name, *_ in columns), *empty, SHEET], rows, limits)
+
+
+def _is_taken(name: str) -> bool:
+    return name.casefold() in RESERVED or "." in name
+
+
+def _coordinate(axis: Axis, word: str) -> str:
+    return f"{word}.{axis.columns.start}"
+
+
+def _cell(domain: Domain, point: Any, axis: Axis) -> Any:
+    if not is_active(domain, point, axis):
+        return ""
+    value = value_at(domain, point, axis)
+    if isinstance(axis.parameter, Choice) and not isinstance(value, float):
+        return option_texts(axis.parameter)[axis.parameter.place(point[axis.columns])]
+    return value
+
+
+# -- rounding --------------------------------------------------------------------------------------------------------
+
+
+def ask_rounded(calls: Transaction, context: Array | None, lease: float | None, digits: int) -> Trial:
+    """Records the next trial, at values that a person can set, and returns the trial.
+
+    A rounded point is put into the queue and taken at once. So the record says that the point was named.
+    """
+    state = None if calls.queued else calls.copy_state()  # The points of the queue stay as they were named.
+    if state is not None:
+        decision = calls.preview(context)
+        point = rounded(calls.roster.policy.domain, decision.point, [trial.point for trial in calls.trials], digits)
+        if not np.array_equal(point, decision.point):
+            (entry,) = calls.enqueue([point])
+            trial = calls.ask(context, None, lease)
+            if not trial.enqueued:  # Such as of a policy with safe points, which do not have the rounded one.
+                calls.withdraw(entry.number)
+            return trial
+    return calls.ask(context, None, lease)
+
+
+def rounded(domain: Domain, point: Array, others: Sequence[Array], digits: int) -> Array:
+    """Returns the nearest point `(d,)` with few digits that keeps the limits and was not tried, or the point itself.
+
+    A range is rounded to the power of ten at or below 10**-digits of the range, a logarithmic one to that many digits.
+    More digits are taken if limits or earlier trials leave no such point.
+    """
+    known = {other.tobytes() for other in others}
+    if isinstance(domain, Arms) or point.tobytes() in known:
+        return point
+    for more in range(digits, MOST_DIGITS + 1):
+        for found in itertools.islice(_roundings(domain, point, more), MOST_TRIED):
+            kept = not isinstance(domain, Space) or domain.limits is None or domain.limits.holds(found[None])[0]
+            if kept and found.tobytes() not in known:
+                return found
+    return point
+
+
+def _roundings(domain: Any, point: Array, digits: int) -> Iterator[Array]:
+    """Yields points with so many digits, the nearest first."""
+    real = [axis for axis in axes(domain) if axis.parameter.real and is_active(domain, point, axis)]
+    each = [_numbers(axis, value_at(domain, point, axis), digits) for axis in real]
+    if isinstance(domain, Space):
+        pairs = zip(real, each, strict=True)
+        each = [[axis.parameter.encode(value)[0] for value in values] for axis, values in pairs]
+    columns = [axis.columns.start for axis in real]
+    for values in itertools.product(*each):
+        found = point.copy()
+        found[columns] = values
+        yield domain.snap(found[None])[0]
+
+
+def _numbers(axis: Axis, value: float, digits: int) -> list[float]:
+    """Returns the numbers with few digits below and above a value, inside of the range, the nearer one first."""
+    low, high, log = axis.parameter.low, axis.parameter.high, axis.parameter.log  # type: ignore[union-attr]
+    size = value if log else high - low
+    unit = Decimal(10) ** (math.floor(math.log10(size)) - digits + log)
+    exact = Decimal(repr(value)) / unit
+    found = [float(exact.to_integral_value(way) * unit) for way in (ROUND_FLOOR, ROUND_CEILING)]
+    inside = sorted({number for number in found if low <= number <= high}, key=lambda number: abs(number - value))
+    return inside or [value]

@@ -1,0 +1,230 @@
+"""A batch on paper: asked, rounded, printed, filled in, and read back."""
+
+import re
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import nilregret as nr
+from nilregret.__main__ import main
+from nilregret.study.sheet import rounded
+
+SPACE = nr.Space(
+    heat=nr.Float(20, 90), rate=nr.Float(0.01, 1, log=True), n=nr.Int(1, 9), drop=nr.Float(0, 0.5, step=0.1),
+    kind=nr.Choice("a", "b"), p=nr.when("kind", "a", nr.Float(0, 1)),
+)  # fmt: skip
+
+
+def made(space=SPACE, **more):
+    return nr.Study(nr.auto(space, **more), name="lab", goal="minimize")
+
+
+def filled(sheet, cells, decimal=".", extra=""):
+    """Returns the CSV of a sheet after a person wrote into cells: (row, column) to text."""
+    lines = sheet.to_csv(decimal=decimal).splitlines()
+    separator = ";" if decimal == "," else ","
+    table = [line.split(separator) for line in lines]
+    for (row, column), text in cells.items():
+        table[row + 1][table[0].index(column)] = text
+    return "\n".join(separator.join(row) for row in table) + "\n" + extra
+
+
+def read(study, text, tmp_path, encoding="utf-8"):
+    path = tmp_path / "filled.csv"
+    path.write_bytes(text.encode(encoding))
+    return study.add_from(path)
+
+
+class TestAsking:
+    def test_the_trial_is_what_stands_on_the_sheet(self):
+        study = made()
+        sheet = study.sheet(4)
+        assert sheet.columns == ["number", "heat", "rate", "n", "drop", "kind", "p", "value", "remarks", "sheet"]
+        for row, trial in zip(sheet.rows, study.trials, strict=True):
+            cells = dict(zip(sheet.columns, row, strict=True))
+            assert {name: cells[name] for name in trial.parameters} == trial.parameters
+            assert (trial.state, trial.enqueued, cells["sheet"]) == ("pending", True, "lab")
+            heat, rate = trial.parameters["heat"], trial.parameters["rate"]
+            assert heat == round(heat, 2)
+            assert rate == float(f"{rate:.3g}")
+            assert cells["p"] == trial.parameters.get("p", "")
+        assert {row.count("") for row in sheet.rows} == {2, 3}  # value, remarks, and `p` where it does not count
+
+    def test_digits(self):
+        study = made(nr.Space(x=nr.Float(0, 60), y=nr.Float(1, 1000, log=True)))
+        (row,) = study.sheet(1, digits=1).rows
+        assert row[1] == round(row[1])
+        assert row[2] == float(f"{row[2]:.1g}")
+        for digits in (0, 13, 1.5):
+            with pytest.raises(nr.errors.InvalidInput, match="`digits`"):
+                study.sheet(1, digits=digits)
+        with pytest.raises(nr.errors.InvalidInput, match="`count`"):
+            study.sheet(-1)
+
+    def test_rounded_points_keep_limits_and_are_new(self):
+        space = nr.Space(a=nr.Float(0, 1), b=nr.Float(0, 1), c=nr.Float(0, 1)).where("a + b + c == 1", "a <= 0.3333")
+        study = made(space)
+        for trial in study.sheet(6).trials:
+            assert sum(trial.parameters.values()) == pytest.approx(1.0, abs=1e-12)
+            assert trial.parameters["a"] <= 0.3333
+        box = nr.Box([0.0], [1.0])
+        assert rounded(box, np.array([0.50004]), [], 3) == [0.5]
+        assert rounded(box, np.array([0.50004]), [np.array([0.5])], 3) == [0.501]  # 0.5 was tried
+        assert rounded(box, np.array([0.50004]), [np.array([0.5]), np.array([0.501])], 3) == [0.5001]
+        assert rounded(box, np.array([0.50004]), [np.array([0.50004])], 3) == [0.50004]  # a repetition is meant
+        narrow = nr.Box([0.10001], [0.10002])
+        assert 0.10001 <= rounded(narrow, np.array([0.100014]), [], 1)[0] <= 0.10002
+
+    def test_what_a_person_enqueued_comes_first_as_it_is(self):
+        study = made()
+        study.enqueue({"heat": 33.123456, "rate": 0.02, "n": 2, "drop": 0.1, "kind": "b"})
+        assert study.sheet(2).rows[0][1] == 33.123456
+        assert study.enqueued == []
+
+    def test_arms_contexts_and_boxes(self):
+        study = nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 7), nr.SquaredExponential(0.2), noise=0.1), name="arms")
+        sheet = study.sheet(2)
+        assert sheet.columns == ["number", "arm", "point.0", "value", "remarks", "sheet"]
+        assert sheet.rows[0][1] == study.trials[0].arm
+        assert not study.trials[0].enqueued
+        seen = nr.Study(nr.auto(nr.Box(0, 1), context=nr.Space(day=nr.Int(0, 6))), name="seen")
+        sheet = seen.sheet(1, context={"day": 3})
+        assert (sheet.columns[:3], sheet.rows[0][2]) == (["number", "point.0", "context.day"], 3)
+
+    def test_names_that_are_columns(self, tmp_path):
+        study = made(nr.Space(number=nr.Float(0, 1), value=nr.Int(1, 3), sheet=nr.Choice("x", "y")))
+        sheet = study.sheet(1)
+        assert sheet.columns[:5] == ["number", "parameters.number", "parameters.value", "parameters.sheet", "reward"]
+        read(study, filled(sheet, {(0, "reward"): "0.5"}), tmp_path)
+        assert study.trials[0].reward == 0.5
+
+    def test_a_resumed_study_and_its_audit(self, tmp_path):
+        storage = f"sqlite:///{tmp_path}/lab.db"
+        study = nr.Study(nr.auto(SPACE), storage=storage, name="lab")
+        for _ in range(2):
+            sheet = study.sheet(3)
+            read(study, filled(sheet, {(i, "value"): str(i) for i in range(3)}), tmp_path)
+        again = nr.Study.open(storage=storage, name="lab")
+        assert [trial.parameters for trial in again.trials] == [trial.parameters for trial in study.trials]
+        assert again.ask().parameters == study.trials[-1].parameters
+        assert "enqueue" in str(again.explain(again.trials[0]))
+
+
+class TestFiles:
+    def test_paths_are_checked_before_a_trial_is_asked_for(self, tmp_path):
+        study = made()
+        for path, words in (
+            (tmp_path / "a.pdf", "must end in .csv, or in .html"),
+            (tmp_path / "no" / "a.csv", "no folder"),
+        ):
+            with pytest.raises(nr.errors.InvalidInput, match=words):
+                study.sheet(1, path)
+        with pytest.raises(nr.errors.InvalidInput, match="`decimal`"):
+            study.sheet().write(tmp_path / "a.csv", decimal=";")
+        assert len(study.trials) == 0
+        study.sheet(2, tmp_path / "a.csv")
+        assert (tmp_path / "a.csv").read_bytes().startswith(b"\xef\xbb\xbfnumber,heat")
+        assert [row[0] for row in study.sheet().rows] == [0, 1]  # printed again, and nothing is asked
+        assert len(study.trials) == 2
+
+    def test_a_page_to_print(self, tmp_path):
+        study = nr.Study(nr.auto(nr.Space(**{"<b>": nr.Float(1, 2)}), constraints=1), name="<lab>",
+                         about={"constraints": "cost <= 5"})  # fmt: skip
+        page = study.sheet(2, tmp_path / "a.html")
+        text = (tmp_path / "a.html").read_text()
+        assert text == page.to_html() == page._repr_html_()
+        assert "<b>" not in text
+        assert "&lt;lab&gt;, 2 trials" in text
+        head = re.findall(r"<th(?: class='\w+'| class=.\w+.)?>(.*?)</th>", text)
+        assert head == ["number", "&lt;b&gt;", "value", "cost &lt;= 5", "remarks"]
+        assert repr(page) == "Sheet(2 trials of study '<lab>')"
+
+
+class TestReading:
+    @pytest.mark.parametrize("decimal", [".", ","])
+    def test_what_was_filled_in(self, tmp_path, decimal):
+        study = made(constraints=1)
+        sheet = study.sheet(3)
+        cells = {
+            (0, "value"): f"1{decimal}5",
+            (0, "constraints.0"): "-1",
+            (2, "value"): "failed",
+            (2, "remarks"): "burnt",
+        }
+        for encoding in ("utf-8", "utf-8-sig"):  # the second time nothing changes
+            read(study, filled(sheet, cells, decimal), tmp_path, encoding)
+            assert [trial.state for trial in study.trials] == ["observed", "pending", "failed"]
+        assert (study.trials[0].reward, study.trials[0].constraints.tolist()) == (1.5, [-1.0])
+        assert study.trials[2].reason == "burnt"
+
+    def test_a_value_that_was_set_by_hand(self, tmp_path):
+        study = made()
+        sheet = study.sheet(3)
+        cells = {(0, "value"): "1", (0, "heat"): "55.5", (1, "value"): "2"}
+        for _ in range(2):
+            read(study, filled(sheet, cells), tmp_path)
+            first, second, third, added = study.trials
+            assert (first.state, second.reward, third.state) == ("abandoned", 2.0, "pending")
+            assert first.abandoned.reason == "done by hand at other values, as trial 3"
+            assert (added.reward, added.parameters) == (1.0, first.parameters | {"heat": 55.5})
+        with pytest.raises(nr.errors.InvalidInput, match=r"Row 1 .* it is abandoned already, done by hand"):
+            read(study, filled(sheet, cells | {(0, "value"): "9"}), tmp_path)
+        assert len(study.trials) == 4
+
+    def test_rows_that_a_person_added(self, tmp_path):
+        study = made()
+        sheet = study.sheet(1)
+        read(study, filled(sheet, {}, extra=",50,0.5,3,0.2,b,,7,by the way,lab\n"), tmp_path)
+        assert study.trials[1].reward == 7.0
+        assert study.trials[1].parameters["heat"] == 50.0
+
+    @pytest.mark.parametrize(
+        ("cells", "words"),
+        [
+            ({(1, "value"): "good"}, "Row 2 .*good.* in column value: it must be a number"),
+            ({(0, "value"): "1", (0, "heat"): "hot"}, "Row 1 .*hot.* in column heat"),
+            ({(0, "value"): "1", (0, "heat"): "99"}, "Row 1 .*heat.*99"),
+            ({(0, "value"): "1", (0, "drop"): "0.15"}, "Row 1 .*drop.*plus a multiple of 0.1"),
+            ({(0, "value"): "1", (0, "kind"): "z"}, "Row 1 .*in column kind"),
+            ({(0, "value"): "1", (0, "sheet"): "other"}, "Row 1 .*other.* 'lab', the study of the sheet"),
+            ({(0, "constraints.0"): "1"}, "Row 1 .*`constraints.0` has a value and `value` has none: fill in both"),
+            ({(0, "value"): "failed", (0, "heat"): "44"}, "Row 1 .*failed at other values than asked"),
+            ({(0, "value"): "failed", (0, "number"): ""}, "Row 1 .*no number of a trial that could fail"),
+            ({}, "no row has a reward"),
+        ],
+    )
+    def test_nonsense_is_answered_with_row_and_column(self, tmp_path, cells, words):
+        study = made(constraints=1)
+        sheet = study.sheet(2)
+        with pytest.raises(nr.errors.InvalidInput, match=words):
+            read(study, filled(sheet, cells), tmp_path)
+        assert [trial.state for trial in study.trials] == ["pending", "pending"]
+
+    def test_a_table_that_is_no_sheet_is_read_as_before(self):
+        study = made(nr.Space(x=nr.Float(0, 1)))
+        trial = study.ask()
+        with pytest.raises(nr.errors.InvalidInput, match="the row is of another point"):
+            study.add_from([{"number": trial.number, "x": 0.123, "loss": 1.0}])
+        with pytest.raises(nr.errors.InvalidInput, match="a number"):
+            study.add_from([{"number": trial.number, "loss": "failed"}])
+
+
+class TestCommand:
+    def test_ask_fill_in_import(self, tmp_path):
+        storage, path = f"sqlite:///{tmp_path}/lab.db", tmp_path / "batch.csv"
+        nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1))), storage=storage, name="lab").close()
+
+        def command(*words):
+            return CliRunner().invoke(main, list(map(str, words)))
+
+        assert "Wrote 2 trials" in command("sheet", storage, "lab", path, "--count", 2, "--decimal", ",").output
+        lines = path.read_text("utf-8-sig").splitlines()
+        path.write_text("\n".join([lines[0], lines[1].replace(";;;", ";0,5;;"), *lines[2:]]))
+        assert "read 1 answer" in command("import", storage, "lab", path).output
+        printed = command("sheet", storage, "lab", "--html").output
+        assert "lab, 1 trial<" in printed
+        assert command("sheet", storage, "lab").output.startswith("number,x,value,remarks,sheet")
+        refused = command("sheet", storage, "lab", tmp_path / "a.doc", "--count", 1)
+        assert refused.exit_code != 0
+        assert len(nr.Study.open(storage=storage, name="lab").trials) == 2
