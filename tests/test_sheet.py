@@ -82,6 +82,12 @@ class TestAsking:
         assert study.sheet(2).rows[0][1] == 33.123456
         assert study.enqueued == []
 
+    def test_a_safe_policy_plays_certified_points_alone(self):
+        safe = nr.Safe(start=[[0.50001]], scale=1.0, noise=0.1)
+        study = nr.Study(nr.gp_ucb(nr.Box(0, 1), nr.SquaredExponential(0.3), noise=0.1, constraints=safe))
+        (trial,) = study.sheet(1).trials
+        assert (trial.point[0], trial.enqueued) == (0.50001, False)
+
     def test_arms_contexts_and_boxes(self):
         study = nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 7), nr.SquaredExponential(0.2), noise=0.1), name="arms")
         sheet = study.sheet(2)

@@ -15,6 +15,7 @@ laboratory that wants the highest yield of a reaction. It may set the temperatur
 # into C. Heat speeds both steps up, and the second one more. A reading of the yield has an error of 1.5 percentage
 # points. Only this block knows any of that. In your laboratory there is a bench in its place.
 
+import csv
 import subprocess
 import sys
 import tempfile
@@ -69,12 +70,13 @@ study = nr.Study(policy, seed=1, storage=storage, name="yield", about={"unit": "
 # Monday
 # ------
 #
-# Ask for four experiments, and write them on the sheet for the bench.
+# Ask for four experiments, as a sheet to print for the bench. Nobody sets 63.4172 °C, so the sheet has rounded numbers.
+# They are rounded before the trials are recorded, so the record has what stands on the sheet.
 
-monday = study.ask(count=4)
+monday = study.sheet(4, folder / "monday.html", digits=2).trials
 for trial in monday:
     at = trial.parameters
-    print(f"flask {trial.number}: {at['temperature']:.0f} °C, {at['concentration']:.2f} mol/L, {at['minutes']} min")
+    print(f"flask {trial.number}: {at['temperature']} °C, {at['concentration']} mol/L, {at['minutes']} min")
 
 # %%
 # Three flasks give a yield. Each is read three times, so we tell the mean and its standard deviation: that of one
@@ -104,12 +106,37 @@ study.close()
 # -------------------------
 #
 # ``Study.open`` needs the file and the name. Policy, seed and trials are in the file. The study decides what it would
-# have decided if it had never been closed. We work through the rest of the week in the same way.
+# have decided if it had never been closed.
 
 study = nr.Study.open(storage=storage, name="yield")
 print(f"{len(study.trials)} trials on record, flask {hottest.number} failed: {study.trials[hottest.number].reason}")
 
-for _ in range(5):
+# %%
+# A sheet may also be a table, which a spreadsheet fills in (with ``decimal=","`` for one that writes decimal commas).
+# Two flasks are read. A third one was heated to 60 °C, and the sheet says so: its trial is abandoned, and the flask
+# counts as what it was. The fourth is not ready. Its row stays empty, and its trial pending.
+
+path = folder / "tuesday.csv"
+study.sheet(4, path, digits=2)
+with path.open(encoding="utf-8-sig", newline="") as file:
+    rows = list(csv.DictReader(file))
+rows[2]["temperature"] = "60"
+for row in rows[:3]:
+    at = {"temperature": float(row["temperature"]), "concentration": float(row["concentration"])}
+    row["value"] = f"{readings(at | {'minutes': int(row['minutes'])}, 1)[0]:.1f}"
+with path.open("w", newline="") as file:
+    writer = csv.DictWriter(file, rows[0])
+    writer.writeheader()
+    writer.writerows(rows)
+for trial in study.add_from(path):
+    print(f"flask {trial.number}: {trial.parameters['temperature']} °C, {trial.reward} %")
+late = study.sheet().trials[0]  # without a count the sheet is of what is pending
+study.tell(late, readings(late.parameters, 3).mean(), std=1.5 / np.sqrt(3))
+
+# %%
+# We work through the rest of the week in the same way.
+
+for _ in range(4):
     batch = study.ask(count=4)
     for trial in batch:
         study.tell(trial, readings(trial.parameters, 3).mean(), std=1.5 / np.sqrt(3))
@@ -196,7 +223,8 @@ print(study.trials[-1].state)
 # ----------------
 #
 # - ``ask`` and ``tell`` may be days, programs and computers apart. The file is the laboratory's notebook.
-# - ``ask(count=4)`` with ``parallel=4`` plans a day, ``fail`` records what went wrong, ``add`` what nobody asked for.
+# - ``sheet(4)`` with ``parallel=4`` plans a day on paper, and ``add_from`` reads it back.
+# - ``fail`` records what went wrong, ``add`` what nobody asked for.
 # - ``where`` says what is known before. ``std=`` says how exact a value is. ``explain`` says why, ``predict`` what to
 #   report.
 #

@@ -31,13 +31,16 @@ from .._utils.tables import LOSSES, OF_TRIALS, REWARDS, csv_writer
 from ..domains.domain import Arms, Domain, Space
 from ..domains.parameters import Choice, option_texts
 from ..errors import InvalidInput
+from ..policy.state import State
 from ..storage.trial import Trial
+from .direction import has_channels
 from .function import Axis, axes, is_active, space_of, value_at
 from .importing import ARMS, REMARKS, SHEET
 from .transaction import Transaction
 
 ENDINGS = (".csv", ".html")
 MOST_DIGITS = 12  # as many as a decoded value has
+AS_SURE = 0.99  # least share of the probability of the chosen point with which a rounded one satisfies constraints
 MOST_TRIED = 256  # ways to round a point up and down, of which the first inside of the limits is taken
 RESERVED = {*OF_TRIALS, *REWARDS, *LOSSES, *ARMS, REMARKS, SHEET}  # names of columns that are no parameter
 
@@ -198,13 +201,20 @@ def ask_rounded(calls: Transaction, context: Array | None, lease: float | None, 
     if state is not None:
         decision = calls.preview(context)
         point = rounded(calls.roster.policy.domain, decision.point, [trial.point for trial in calls.trials], digits)
-        if not np.array_equal(point, decision.point):
-            (entry,) = calls.enqueue([point])
-            trial = calls.ask(context, None, lease)
-            if not trial.enqueued:  # Such as of a policy with safe points, which do not have the rounded one.
-                calls.withdraw(entry.number)
-            return trial
+        if not np.array_equal(point, decision.point) and _is_as_safe(state, point, decision.point, context):
+            calls.enqueue([point])
     return calls.ask(context, None, lease)
+
+
+def _is_as_safe(state: State, point: Array, chosen: Array, context: Array | None) -> bool:
+    """Returns whether a point satisfies the constraints as surely as the one that the policy chose.
+
+    A point next to a certified one may have no certificate (`Safe`).
+    """
+    if not has_channels(state.policy):
+        return True
+    before, after = state.certain(np.stack([chosen, point]), context)
+    return bool(after >= AS_SURE * before)
 
 
 def rounded(domain: Domain, point: Array, others: Sequence[Array], digits: int) -> Array:

@@ -548,7 +548,8 @@ class Study(Queries[D]):
         >>> sheet = study.sheet(2)
         >>> sheet.columns
         ['number', 'heat', 'rate', 'value', 'remarks', 'sheet']
-        >>> print(sheet.to_csv().splitlines()[1])
+        >>> sheet.to_csv().splitlines()[1]
+        '0,31.7,0.947,,,study'
         """
         from .sheet import MOST_DIGITS, ask_rounded, check_path, sheet_of
 
