@@ -124,6 +124,14 @@ def test_a_conditional_parameter_brings_its_condition_along():
     study.enqueue({"momentum": 0.5})
     trial = study.ask()
     assert (trial.parameters["kind"], trial.parameters["momentum"]) == ("sgd", 0.5)
+    study = nr.Study(nr.gp_ucb(SPACE.grid(3), nr.Matern(2.5, 0.5), noise=0.1))
+    study.enqueue({"momentum": 0.5})  # The middle, at which arms are that have none.
+    assert study.ask().parameters["momentum"] == 0.5
+    study = nr.Study(nr.auto(SPACE))
+    study.enqueue({"momentum": 0.5})
+    without, with_ = WHOLE, {"rate": 0.1, "depth": 2, "kind": "sgd", "momentum": 0.5}
+    assert not study.ask(among=[without]).enqueued
+    assert study.ask(among=[without, with_]).parameters == with_
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,15 @@ class Pinned(NamedTuple):
         gaps = np.abs(points[:, self.columns] - self.point[self.columns])
         return np.asarray((gaps <= SAME).all(axis=1))
 
+    def counting(self, domain: Domain, points: Array) -> npt.NDArray[np.bool_]:
+        """Returns which points have the given columns, and count them, `(n,)`.
+
+        The middle of a range may be given where the parameter does not count.
+        """
+        found, space = self.matching(points), domain.space if isinstance(domain, Arms) else domain
+        active = None if self.whole or not isinstance(space, Space) else space.active(points)
+        return found if active is None else found & active[:, self.columns].all(axis=1)
+
     def among(self, domain: Domain, offered: Available | None) -> Available | None:
         """Returns what has the given columns of what is offered, which may be nothing. None stands for a continuum.
 
@@ -76,10 +85,10 @@ class Pinned(NamedTuple):
             offered: what may be played, or None for everything.
         """
         if isinstance(domain, Arms):
-            arms = np.flatnonzero(self.matching(domain.points)) if self.arm is None else np.array([self.arm])
+            arms = np.flatnonzero(self.counting(domain, domain.points)) if self.arm is None else np.array([self.arm])
             arms = arms if offered is None or offered.arms is None else np.intersect1d(arms, offered.arms)
             return Available(frozen(domain.points[arms]), arms)
-        return None if offered is None else Available(offered.points[self.matching(offered.points)], None)
+        return None if offered is None else Available(offered.points[self.counting(domain, offered.points)], None)
 
     def onto(self, domain: Box | Space, points: Array) -> Array:
         """Returns the points with the given columns in place of their own, `(m, d)`, as far as the domain has them."""
@@ -89,10 +98,7 @@ class Pinned(NamedTuple):
         if limits is not None and not self.whole:
             self._level(moved, limits)
         moved = domain.snap(moved)
-        moved = moved[self.matching(moved)]
-        active = None if self.whole else domain.active(moved)
-        if active is not None:  # The middle of a range may be given where the parameter does not count.
-            moved = moved[active[:, self.columns].all(axis=1)]
+        moved = moved[self.counting(domain, moved)]
         if limits is None or not len(moved):
             return moved
         tight = limits.tight(moved)

@@ -307,7 +307,7 @@ def _partial(space: Space, given: Mapping[str, Any], roster: Roster) -> dict[str
     fixed = {name: _encoded(name, space.parameters[name], value) for name, value in given.items()}
     pinned, domain = Entry(0, None, None, fixed, 0, 0.0).pinned(space), roster.policy.domain
     if isinstance(domain, Arms):
-        arms = np.flatnonzero(pinned.matching(domain.points)).tolist()
+        arms = np.flatnonzero(pinned.counting(domain, domain.points)).tolist()
         if set(arms) <= roster.retired:
             raise InvalidInput("all arms with these values are retired." if arms else "no arm has these values.")
     elif (space.conditions or space.limits) is not None and not has_some(pinned, space, _looked_at(space)):
