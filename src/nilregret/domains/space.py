@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -93,6 +93,7 @@ class Space:
         conditions: of conditional parameters, or None if there are none.
         dimension: number of columns of an encoded point.
         limits: that every trial keeps, made by `where`, or None if there are none.
+        changed: True in a running study whose space has changed (`Study.widen`), so that trials may be outside of it.
 
     >>> import nilregret as nr
     >>> space = nr.Space(rate=nr.Float(1e-4, 1.0, log=True), layers=nr.Int(1, 8), kind=nr.Choice("a", "b"))
@@ -126,6 +127,7 @@ class Space:
         self.conditions = conditions if conditions.needs else None
         self.dimension = sum(parameter.columns for parameter in self.parameters.values())
         self.limits = _limits(conditions, tuple(totals))
+        self.changed = False
 
     def where(self, *limits: Limit) -> Space:
         """Returns this space with limits that every trial keeps, besides those that it has.
@@ -404,8 +406,6 @@ class Arms:
     >>> len(arms), arms.dimension, arms.points[1]
     (2, 2, array([2., 3.]))
     """
-
-    limits: ClassVar[None] = None  # of a space are kept by its arms
 
     points: Array
     space: Space | None = field(default=None, kw_only=True)

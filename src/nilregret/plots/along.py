@@ -14,6 +14,7 @@ from ..domains.domain import Domain, Space
 from ..domains.options import option_key, worded
 from ..domains.parameters import Choice, Int
 from ..storage.record import Trial
+from ..study.best import in_space
 from ..study.function import Axis as ParameterAxis
 from ..study.function import Function, space_of, value_at
 from ..study.study import Study
@@ -105,6 +106,7 @@ def seen_along(
     """Returns the answered trials along some axes through a place: of these trials, or of all."""
     domain = study.policy.domain
     trials = [trial for trial in (study.trials if trials is None else trials) if trial.reward is not None]
+    trials = in_space(study.policy, trials)
     if trials:
         counting = active_at(domain, np.array([trial.point for trial in trials]), axes)
         trials = [trial for trial, counts in zip(trials, counting.tolist(), strict=True) if counts]
@@ -133,7 +135,7 @@ def active_at(domain: Domain, points: Array, axes: Sequence[ParameterAxis]) -> n
 
 def tried_along(study: Study, axis: ParameterAxis) -> tuple[list[Any], IndexArray]:
     """Returns the values of a parameter that were asked for, and the number of trials of each, `(n,)`."""
-    domain, trials = study.policy.domain, study.trials[: len(study.trials)]
+    domain, trials = study.policy.domain, in_space(study.policy, study.trials)
     if not len(trials):
         return [], np.zeros(0, dtype=np.intp)
     points = np.array([trial.point for trial in trials])

@@ -13,8 +13,9 @@ from .._utils.numerals import numeral
 from ..domains.domain import Domain
 from ..domains.options import worded
 from ..domains.parameters import Choice, Int
+from ..errors import InvalidInput
 from ..storage.record import Trial
-from ..study.best import without_violation
+from ..study.best import in_space, without_violation
 from ..study.function import Axis as ParameterAxis
 from ..study.function import axes as axes_of
 from ..study.function import is_active, value_at
@@ -103,7 +104,9 @@ def parallel_panel(
         label: of the values.
         beside: further numbers with an axis each, before that of the values.
     """
-    trials = answered_of(study)
+    trials = in_space(study.policy, answered_of(study))
+    if not trials:
+        raise InvalidInput("No answered trial is in the space of now, so there is no line to draw.")
     told = np.array([trial.reward for trial in trials], dtype=np.float64)
     limits = limits or reward_limits(study)
     best = best_tenth(study, trials)

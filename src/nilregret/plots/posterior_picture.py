@@ -15,6 +15,7 @@ from ..domains.domain import Arms
 from ..errors import InvalidInput, TrialError
 from ..policy.policy import Policy
 from ..storage.record import Trial
+from ..study.best import in_space
 from ..study.explanation import PosteriorBand
 from ..study.formatting import figure
 from ..study.function import Axis as ParameterAxis
@@ -137,6 +138,8 @@ class _Seen(NamedTuple):
         """Returns the answered trials under the context, and their values, `(n,)`."""
         known = None if self.context is None else self.study.inputs.context(self.context)
         mine = [known is None or np.array_equal(cast(Array, trial.context), known) for trial in self.of.trials]
+        kept = {trial.number for trial in in_space(self.study.policy, self.of.trials)}
+        mine = [is_mine and t.number in kept for is_mine, t in zip(mine, self.of.trials, strict=True)]
         return list(compress(self.of.trials, mine)), self.of.values[np.array(mine, dtype=bool)]
 
 

@@ -10,7 +10,7 @@ from .._utils.checks import Array, many, shown
 from ..domains.domain import Space
 from ..errors import InvalidInput, TrialError
 from ..storage.record import Trial
-from ..study.best import closest_of, is_noisy, told_best, without_violation
+from ..study.best import closest_of, in_space, is_noisy, told_best, without_violation
 from ..study.direction import best_label, on_average
 from ..study.formatting import figure
 from ..study.function import Axis as ParameterAxis
@@ -118,7 +118,7 @@ def centre_of(study: Study) -> Trial:
     Raises:
         InvalidInput: no trial has been answered.
     """
-    return best_of(study) or closest_of(study.trials) or study.best()
+    return best_of(study) or closest_of(in_space(study.policy, study.trials)) or study.best()
 
 
 def answered_of(study: Study) -> list[Trial]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from itertools import compress
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -189,9 +190,15 @@ def _answers(memory: MemoryRunner) -> list[Trial]:
 
 
 def _counted(memory: MemoryRunner) -> list[Trial]:
-    """Returns the trials that count and are neither open nor dropped, in the order of the posterior."""
-    data = memory.outputs.reward.data
-    return [trial for trial in data.posterior.trials if data.pending.is_answer(trial.number)]
+    """Returns the trials that count and are neither open nor dropped, in the order of the posterior.
+
+    Trials outside of a domain that has changed since teach, but no round plays them again.
+    """
+    data, engine = memory.outputs.reward.data, memory.outputs.engine
+    found = [trial for trial in data.posterior.trials if data.pending.is_answer(trial.number)]
+    if engine.strays and found:
+        found = list(compress(found, engine.inside(np.array([trial.point for trial in found]))))
+    return found
 
 
 def _open_points(memory: MemoryRunner) -> Array:

@@ -35,6 +35,7 @@ import numpy as np
 
 from .._utils.checks import Array
 from .._utils.copying import Copyable
+from ..domains.domain import Domain, Space
 from ..gp import Averaged
 from ..gp.fitting import Standardization
 from ..slots.lengthscales import RegretBalancing
@@ -62,6 +63,7 @@ class FitJob:
         restarts: number of restarts of the memory before it.
         multipliers: those by which rewards are charged, as bytes.
         answers: rewards and noise of the trials that the fit sees, by number. The reward of an imputed one is None.
+        domain: whose sides are the unit of its lengthscales.
         fitted: makes the fit.
     """
 
@@ -70,6 +72,7 @@ class FitJob:
     restarts: int
     multipliers: bytes
     answers: dict[int, tuple[float | None, float | None]]
+    domain: Domain
     fitted: Callable[[], Refitted]
 
     def __call__(self) -> Fit:
@@ -196,11 +199,12 @@ class Fits(Copyable):
         data.rebuild(*Refitted.of(fit.values))  # from plain values, as every reader of the record does
 
     def _take(self, data: TrainingData, late: LateFits) -> None:
-        """Lets a fit come into force that is ready, unless its data have been dropped or corrected since."""
+        """Lets a fit come into force that is ready, unless its data or its space have changed since."""
         if self._due(data) is None or self._index not in late.ready:
             return
         job, fit = late.ready[self._index]
-        if job.number <= self.count or job.restarts != self._restarts:
+        changed = isinstance(job.domain, Space) and job.domain != self._policy.domain
+        if job.number <= self.count or job.restarts != self._restarts or changed:
             return
         entries = data.posterior.entries
         held = {number: answer for number, answer in job.answers.items() if number >= self._held_from}
@@ -254,7 +258,8 @@ class Fits(Copyable):
             **({} if all(trial.std is None for trial in trials) else {"stds": _stds(trials)}),
         )
         answers = {trial.number: _answer(trial) for trial in trials}
-        return FitJob(self._index, number, self._restarts, data.multipliers.tobytes(), answers, fitted)
+        multipliers = data.multipliers.tobytes()
+        return FitJob(self._index, number, self._restarts, multipliers, answers, policy.domain, fitted)
 
     def _seen(self, data: TrainingData) -> list[Trial]:
         """Returns the trials that a fit may see."""

@@ -41,5 +41,14 @@ class Part(ABC):  # noqa: B024 - each slot declares abstract methods of its own
         """
         return self
 
+    def for_space(self, before: Policy, after: Policy) -> Self:  # noqa: ARG002
+        """Returns this part for a policy on a changed space.
+
+        Args:
+            before: the policy for which it was made.
+            after: the policy on the changed space, with this part.
+        """
+        return self
+
     def check(self, policy: Policy) -> None:  # noqa: B027 - most parts fit every policy
         """Raises `InvalidInput` if this part makes no sense in the policy. Called when a policy is made."""

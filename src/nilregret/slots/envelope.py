@@ -20,7 +20,7 @@ import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, LEAST_DELTA, Array, flag, frozen, integer, number, settle, shown
 from .._utils.copying import take_back
-from ..domains.domain import count_of_points
+from ..domains.domain import count_of_points, enclosing_box
 from ..errors import InvalidInput
 from ..gp import Posterior
 from ..gp.information_gain import GreedyDesign
@@ -433,6 +433,15 @@ class CompactBayes(Width):
     def suits(self, policy: Policy) -> bool:
         """Returns True if lambda = sigma^2."""
         return is_matched(policy)
+
+    def for_space(self, before: Policy, after: Policy) -> CompactBayes:
+        """Returns these bounds with a and b of the changed kernel, unless they were given."""
+        from .widths.slopes import derivative_tail
+
+        ends = [enclosing_box(policy.domain, policy.context) for policy in (before, after)]
+        was, now = (derivative_tail(p.kernel, e.lower, e.upper) for p, e in zip((before, after), ends, strict=True))
+        derived = was is not None and now is not None and (was.log_a, was.b) == (self.log_a, self.b)
+        return replace(self, log_a=now.log_a, b=now.b) if derived and now is not None else self
 
     def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002
         """Returns beta_t^{1/2} of Theorem 2."""

@@ -208,7 +208,9 @@ class Record(Sequence[Trial]):
                 topic="no_trial",
             )
         trial = self.trials[int(number)]
-        if given is not None and given is not trial and given.point.tobytes() != trial.point.tobytes():
+        other = given is not None and given is not trial and given.point.tobytes() != trial.point.tobytes()
+        # Of a study whose space has changed, a trial may be given at its place in another space.
+        if given is not None and other and (trial.settings is None or given.settings != trial.settings):
             raise TrialError(
                 f"Trial {number} of this study is at {trial.point.tolist()}, the one given is at "
                 f"{given.point.tolist()}: it was asked from another study."

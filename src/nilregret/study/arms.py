@@ -14,7 +14,7 @@ explained, with the arms of its own time.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, final
 
@@ -30,6 +30,7 @@ from ..storage.changes import ARM_KINDS, ArmChangeKind, ChangedArm, ChangeKind, 
 from ..storage.trial import Trial
 from .definition import check_facts
 from .direction import AnyPolicy
+from .spaces import Spaces
 
 LONGEST = 200  # Characters of a name.
 
@@ -64,10 +65,11 @@ class Roster:
 
     Args:
         made: the policy with which the study was made.
-        changes: all changes of the study so far, in order. Those that are not of arms have no effect here.
+        changes: all changes of the study so far, in order. Those of the queue have no effect here.
 
     Attributes:
-        policy: the policy on all arms, the retired ones included.
+        policy: the policy on all arms, the retired ones included, or on the space of now.
+        spaces: the spaces of the study, or None if its space never changed.
         retired: numbers of the retired arms.
 
     Raises:
@@ -76,10 +78,17 @@ class Roster:
 
     def __init__(self, made: AnyPolicy, changes: Sequence[StudyChange]) -> None:
         self.policy, self._made = made, made
-        self._changes = changes = [change for change in changes if change.kind in ARM_KINDS]
+        self._of_space = [change for change in changes if change.kind == "widened"]
+        self.spaces = Spaces(made, self._of_space) if self._of_space else None
+        if self.spaces is not None:
+            self.policy = self.spaces.policies[-1]
+        self._changes = [change for change in changes if change.kind in ARM_KINDS]
         self.retired: set[int] = set()
-        if not changes:
-            return
+        if self._changes:
+            self._take(made, self._changes)
+
+    def _take(self, made: AnyPolicy, changes: Sequence[StudyChange]) -> None:
+        """Takes over the changes of arms."""
         if not isinstance(made, Policy) or not isinstance(made.domain, Arms):
             raise InvalidInput(NO_ARMS)
         count, points = len(made.domain), []
@@ -101,8 +110,22 @@ class Roster:
 
     def as_of(self, order: int) -> Roster:
         """Returns the arms after the event of this order."""
-        changes = [change for change in self._changes if change.order <= order]
-        return self if len(changes) == len(self._changes) else Roster(self._made, changes)
+        known = (*self._changes, *self._of_space)  # A study has changes of one of the two.
+        changes = [change for change in known if change.order <= order]
+        return self if len(changes) == len(known) else Roster(self._made, changes)
+
+    def after(self, change: StudyChange) -> Roster:
+        """Returns the arms, or the space, after one more change."""
+        return Roster(self._made, (*self._changes, *self._of_space, change))
+
+    def check(self, trials: Iterable[Trial]) -> None:
+        """Raises `InvalidInput` if a trial has no place in the space of now."""
+        for trial in trials:
+            self.moved(trial)
+
+    def moved(self, trial: Trial) -> Trial:
+        """Returns a trial at its place in the space of now."""
+        return trial if self.spaces is None else self.spaces.moved(trial)
 
     @property
     def domain(self) -> Arms:

@@ -35,6 +35,7 @@ from .play_rewards import is_possible
 from .queue import KINDS as OF_QUEUE
 from .queue import Queue
 
+OF_TRIALS = ("enqueued", "taken")  # Changes that leave the policy as it is.
 SAME = 1e-9  # Tolerance of a coordinate or parameter, as a share of its extent.
 
 
@@ -51,8 +52,8 @@ class Auditor:
     """
 
     def __init__(self, policy: AnyPolicy, goal: Goal, where: str) -> None:
-        self._made = self._policy = policy
-        self._changes: tuple[StudyChange, ...] = ()  # Those of arms say when each could be played.
+        self._made, self._roster, self._policy = policy, Roster(policy, ()), policy
+        self._changes: tuple[StudyChange, ...] = ()  # Those of arms, or of the space.
         self._times: ArmTimes | None = None
         self._queued: tuple[StudyChange, ...] = ()
         self._queue = Queue()
@@ -92,6 +93,7 @@ class Auditor:
                 if trial.number != expected:
                     self._refuse(trial, f"trial {expected} is missing")
                 expected += 1
+                self._policy = self._policy_of(trial)
                 self._check_new(trial, before)
                 before = trial
             self._check_outcome(trial)
@@ -112,12 +114,15 @@ class Auditor:
         again = [change for change in stored if change.order <= known.order]  # At most the last known event.
         if again and again != list(known.changes[-1:]):
             self._fail("has other changes than it had")
-        changes = tuple(change for change in (*known.changes, *fresh) if change.kind in ARM_KINDS)
+        changes = tuple(change for change in (*known.changes, *fresh) if change.kind not in OF_TRIALS)
         if changes != self._changes:
             try:
-                self._policy = Roster(self._made, changes).policy
+                self._roster = Roster(self._made, changes)
+                self._policy = self._roster.policy
+                self._roster.check(known)
             except (InvalidInput, ValueError) as error:
-                raise StorageError(f"The arms of {self._where} have been damaged: {error} Restore a copy.") from error
+                what = "arms" if changes[0].kind in ARM_KINDS else "space"
+                raise StorageError(f"The {what} of {self._where} has been damaged: {error} Restore a copy.") from error
             self._changes, self._times = changes, ArmTimes(changes)
         queued = tuple(change for change in (*known.changes, *fresh) if change.kind in OF_QUEUE)
         if queued != self._queued:
@@ -127,6 +132,11 @@ class Auditor:
                 what = f"The points to try first of {self._where} have been damaged"
                 raise StorageError(f"{what}: {error} Restore a copy.") from error
         return fresh
+
+    def _policy_of(self, trial: Trial) -> AnyPolicy:
+        """Returns the policy that decided a trial, on all arms of now."""
+        spaces = self._roster.spaces
+        return self._policy if spaces is None else spaces.policy_at(trial.asked_order)
 
     # -- one trial -----------------------------------------------------------------------------------------------
 
@@ -328,12 +338,17 @@ class Auditor:
         """Returns the trials with the parameters of their points, which must equal the stored ones."""
         result = []
         for trial in trials:
-            settings = settings_at(self._policy.domain, trial.point)
-            if not _agree(space_of(self._policy.domain), trial.settings, settings):
+            domain = self._policy_of(trial).domain
+            settings = settings_at(domain, trial.point)
+            if not _agree(space_of(domain), trial.settings, settings):
                 self._refuse(
                     trial, f"its parameters {shown(trial.settings)} are not those of its point, {shown(settings)}"
                 )
             result.append(self._named(trial, settings))
+            try:
+                self._roster.moved(result[-1])
+            except InvalidInput as error:
+                self._refuse(trial, str(error))
         return result
 
     def _named(self, trial: Trial, settings: _Settings) -> Trial:

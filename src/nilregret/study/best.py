@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
 
 from .._utils.checks import Array
 from .._utils.randomness import Draws
+from ..domains.changed import within
+from ..domains.domain import Space
 from ..errors import TrialError
 from ..policy.state import State
 from ..slots.objective import satisfying
@@ -83,7 +86,7 @@ def _compared(
     answered = within_limits(policy, _answered(state, trials))
     if not answered:
         raise TrialError(
-            "No answered trial keeps the limits of the space, so there is no best one.", advice="Ask for a trial."
+            "No answered trial is in the space and its limits, so there is no best one.", advice="Ask for a trial."
         )
     elsewhere = [] if context is None or not has_channels(policy) else _learned_to_satisfy(state, answered, context)
     if elsewhere:
@@ -120,12 +123,22 @@ def told_best(trials: Iterable[Trial], goal: Goal) -> Trial | None:
 
 
 def within_limits(policy: AnyPolicy, trials: Iterable[Trial]) -> list[Trial]:
-    """Returns the trials that keep the known limits, which those of `add` may not."""
-    given, limits = list(trials), getattr(policy.domain, "limits", None)
+    """Returns the trials in the space that keep the known limits.
+
+    Those of `add` may not keep them, and those of an earlier space may be outside (`Study.widen`).
+    """
+    given, limits = in_space(policy, trials), getattr(policy.domain, "limits", None)
     if limits is None or not given:
         return given
-    kept = limits.holds(np.array([trial.point for trial in given]))
-    return [trial for trial, keeps in zip(given, kept, strict=True) if keeps]
+    return list(compress(given, limits.holds(np.array([trial.point for trial in given]))))
+
+
+def in_space(policy: AnyPolicy, trials: Iterable[Trial]) -> list[Trial]:
+    """Returns the trials in the space of now, which those of an earlier space may not be."""
+    given, space = list(trials), policy.domain
+    if not isinstance(space, Space) or not space.changed or not given:
+        return given
+    return list(compress(given, within(space, np.array([trial.point for trial in given]))))
 
 
 def without_violation(policy: AnyPolicy, trials: Iterable[Trial]) -> list[Trial]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._utils.checks import shown
@@ -152,14 +152,17 @@ def stored_facts(text: str, where: str) -> dict[str, Any]:
     return facts
 
 
-def policy_in_force(stored: StoredStudy, of: AnyPolicy, goal: Goal, seed: int, about: str, url: str) -> AnyPolicy:
+def policy_in_force(
+    stored: StoredStudy, now: Callable[[], StoredStudy], of: AnyPolicy, goal: Goal, seed: int, about: str, url: str
+) -> AnyPolicy:
     """Returns the policy of a stored study that is resumed: the given one, but for rounding and order.
 
     If the given policy was rounded otherwise on another machine, or has its parameters or options in another order, the
-    stored one is returned.
+    stored one is returned. So it is if the given policy plays in the space to which the study was changed since.
 
     Args:
         stored: the stored study.
+        now: returns the study as if it had been made with its space of now.
         of: policy that resumes it.
         goal: that resumes it.
         seed: that resumes it.
@@ -172,17 +175,26 @@ def policy_in_force(stored: StoredStudy, of: AnyPolicy, goal: Goal, seed: int, a
     where = f"Study {stored.name!r} in {url}"
     differing = differences(stored, of, goal, seed, about, where)
     if differing:
+        spaces = any(each.startswith("domain") for each in differing)
+        if spaces and not differences(now(), of, goal, seed, about, where):
+            return _loaded(stored, of)
         raise InvalidInput(
             f"{where} was made with another {', '.join(differing)}. A study keeps what it was "
             "made with: put the old values back to continue it, or choose another name for a new study. Usually the "
             "program was changed; where nilregret was upgraded, its changelog says which default was another one.",
             advice=f"`Study.open(storage={url!r}, name={stored.name!r})` continues it as it is."
+            + " Its `widen(...)` goes on in a changed space." * (spaces and isinstance(of.domain, Space))
             + f" A new study of another space learns from it by `like={f'{url}#{stored.name}'!r}`."
             * any(each.startswith(("domain", "context")) for each in differing),
             topic="made",
         )
     if json.loads(_as_of_now(stored.policy)) == json.loads(of.to_json()):
         return of
+    return _loaded(stored, of)
+
+
+def _loaded(stored: StoredStudy, of: AnyPolicy) -> AnyPolicy:
+    """Returns the stored policy, with classes and functions of the given one for their names."""
     with known(options_of(of.domain, of.context)):
         policy: AnyPolicy = loads(stored.policy)
     return policy

@@ -192,7 +192,7 @@ class Queries(Generic[D]):
         """All trials by number, those of other processes included."""
         with self.replica.lock:
             self.replica.sync()
-            return self.replica.record
+            return self.replica.trials
 
     @property
     def fits(self) -> list[FitRecord]:
@@ -200,8 +200,9 @@ class Queries(Generic[D]):
 
         Each names the first trial that was decided with them (see `nilregret.study.queries.FitRecord`).
         """
-        trials = self.trials
-        return fits_of(trials[: len(trials)], self.goal)
+        with self.replica.lock:
+            self.replica.sync()
+            return fits_of(self.replica.record, self.goal)
 
     @property
     def storage(self) -> Storage | None:
@@ -407,7 +408,7 @@ class Queries(Generic[D]):
         seen = None if context is None else self.inputs.context(context)
 
         def read(state: AnyState) -> Certainty | None:
-            of = None if trial is None else self.replica.record.require(trial)
+            of = None if trial is None else self.replica.roster.moved(self.replica.record.require(trial))
             return certainty(self.policy, self.goal, state, self._in_use(), seen, seed=self.seed, of=of)
 
         return self.replica.query(read)
@@ -514,7 +515,7 @@ class Queries(Generic[D]):
         that one trial was decided with).
         """
         with self.replica.lock:
-            state, trials = self.replica.current(), self.replica.record[:]
+            state, trials = self.replica.current(), self.replica.trials[:]
         return multiplier_history(self.policy, state, trials)
 
     @property
@@ -613,6 +614,8 @@ class Queries(Generic[D]):
             replica.sync()
             number, trials = replica.record.require(trial).number, replica.record[:]
             roster, entry = replica.roster.as_of(trials[number].asked_order - 1), replica.queue.tried.get(number)
+            if roster.spaces is not None:
+                trials = [roster.moved(each) for each in trials[: number + 1]]
         offered = None if among is None and exclude is None else available(roster.policy.domain, among, exclude)
         return explanation(
             roster.policy,
@@ -629,8 +632,8 @@ class Queries(Generic[D]):
 
     def _in_use(self) -> Sequence[Trial]:
         """Returns all trials but those of retired arms."""
-        record, retired = self.replica.record, self.replica.roster.retired
-        return [trial for trial in record if trial.arm not in retired] if retired else record
+        trials, retired = self.replica.trials, self.replica.roster.retired
+        return [trial for trial in trials if trial.arm not in retired] if retired else trials
 
     def _envelope(self, points: Any, context: Any, channel: int = 0) -> Envelope:
         most = self.policy.constraint_count if has_channels(self.policy) else 0

@@ -21,6 +21,7 @@ import numpy as np
 from .._utils.checks import Array, frozen, integer, many, shown
 from .._utils.public import nearest
 from .._utils.randomness import Draws
+from ..domains.changed import gone_options, known_columns, placed, within
 from ..domains.domain import Arms, Domain, Space
 from ..domains.parameters import Parameter
 from ..domains.search.designs import sobol
@@ -31,11 +32,14 @@ from ..storage.changes import StudyChange
 from .arms import Roster
 from .function import settings_at, space_of
 from .inputs import Inputs
+from .spaces import space_change
 
-KINDS = ("enqueued", "taken")
+KINDS = ("enqueued", "taken", "widened")
 MOST_WAITING = 10_000
 LOOKED_AT = 1024  # points of a space among which one with the given values is looked for
 WITHDRAWN = "it was withdrawn"
+LOST = "it is outside of the changed space"
+BEYOND = 1e6  # Column of a value that a changed space does not have.
 PASSED = "Entry {} of the points to try first is not tried: {}. The record says so, and the next entry takes its turn."
 
 
@@ -86,6 +90,31 @@ class Entry(NamedTuple):
     def told(self, domain: Domain) -> Enqueued:
         """Returns the entry as a study lists it."""
         return Enqueued(self.number, self.said(domain), self.point is not None, self.time)
+
+    def moved(self, before: Space, space: Space, was: Mapping[str, list[float]]) -> Entry:
+        """Returns the entry in a changed space. A value that the space does not have is marked as lost."""
+        if self.point is None:
+            fixed = {}
+            for name, at in (self.fixed or {}).items():
+                same = space.parameters[name] == before.parameters[name]
+                fixed[name] = at if same else _again(space.parameters[name], before.parameters[name], at)
+            return self._replace(fixed=fixed)
+        values = before.decode(np.array(self.point))
+        values = {name: space.parameters[name].decode(np.array(at)) for name, at in was.items()} | values
+        known = known_columns(space, before, np.array(self.point))
+        found = (BEYOND,) * space.dimension
+        try:
+            point = placed(space, values, gone_options(space, [before]), known)
+            found = tuple(point.tolist()) if within(space, point[None])[0] and not self.lost else found
+        except InvalidInput:
+            pass
+        return self._replace(point=found)
+
+    @property
+    def lost(self) -> bool:
+        """True if the entry cannot be tried, because the space has changed."""
+        given = [self.point] if self.point is not None else (self.fixed or {}).values()
+        return any(BEYOND in each for each in given)
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -164,6 +193,9 @@ class Queue:
             for each in entries:
                 entry = self.waiting[self.count] = _entry(self.count, each, change.order, change.time)
                 self.entries.append(entry)
+        elif change.kind == "widened":
+            before, space, was = space_change(change)
+            self.waiting = {number: each.moved(before, space, was) for number, each in self.waiting.items()}
         elif change.kind == "taken":
             number, trial, reason = (body.get(name) for name in ("entry", "trial", "reason"))
             if type(number) is not int or number not in self.waiting:
@@ -224,6 +256,14 @@ class Queue:
         return known
 
 
+def _again(parameter: Parameter, before: Parameter, columns: list[float]) -> list[float]:
+    """Returns the columns of a value in a changed parameter, or marked ones."""
+    try:
+        return [BEYOND] * parameter.columns if BEYOND in columns else parameter.encode(before.decode(np.array(columns)))
+    except InvalidInput:
+        return [BEYOND] * parameter.columns
+
+
 def impossible(entry: Entry, roster: Roster) -> str | None:
     """Returns why an entry can never be tried any more, or None."""
     domain = roster.policy.domain
@@ -268,7 +308,7 @@ def _checked(given: Any, roster: Roster, inputs: Inputs) -> dict[str, Any]:
         given, arm, *_ = inputs.point(given)
     if arm is not None and arm in roster.retired:
         raise InvalidInput(f"{roster.called(arm)} is retired.", advice="`study.restore_arm` brings it back.")
-    limits = domain.limits
+    limits = domain.limits if isinstance(domain, Space) else None
     if limits is not None and (missed := np.flatnonzero(limits.missed(given[None])[0])).size:
         raise InvalidInput(f"it is outside of the limit {shown(limits.texts[limits.owner[missed[0]]])}.")
     return {"point": given.tolist(), "arm": arm}

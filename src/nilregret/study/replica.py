@@ -102,6 +102,7 @@ def lease_seconds(lease: float | timedelta) -> float:
 P = ParamSpec("P")
 R = TypeVar("R")
 
+OF_DOMAIN = (*ARM_KINDS, "widened")  # Changes with which the policy plays other points.
 BATCH = 1000  # Trials that one transaction abandons at most.
 ATTEMPTS = 4  # Attempts at one call. The last one runs inside the transaction.
 QUICK = 0.01  # Seconds: a faster call may run inside the transaction if other processes write to the same study.
@@ -297,18 +298,30 @@ class Replica:
     def _replay(self) -> None:
         """Makes the state anew from the record."""
         with no_collection:
-            self.state = state_after(self.policy, self._goal, self.record, seed=self._seed, late=self._late)
+            self.state = state_after(self.policy, self._goal, self.trials, seed=self._seed, late=self._late)
 
     @property
     def policy(self) -> AnyPolicy:
-        """The policy on the arms of now."""
+        """The policy on the arms, or in the space, of now."""
         return self.roster.policy
+
+    @property
+    def trials(self) -> Sequence[Trial]:
+        """All trials known here, each at its place in the space of now."""
+        spaces = self.roster.spaces
+        return self.record if spaces is None else [spaces.moved(trial) for trial in self.record]
+
+    def _receive(self, events: Iterable[Event]) -> None:
+        """Lets the state take in events, with each trial at its place in the space of now."""
+        if self.roster.spaces is not None:
+            events = [Event(order, kind, self.roster.moved(trial)) for order, kind, trial in events]
+        self.state.receive(events if self._goal == "maximize" else as_rewards(events))
 
     def _adopt(self, changes: Sequence[StudyChange]) -> bool:
         """Takes over new changes on record. Returns whether the state is of other arms."""
         for change in changes:
             self.queue.add(change)
-        return any(change.kind in ARM_KINDS for change in changes) and self._adopt_arms()
+        return any(change.kind in OF_DOMAIN for change in changes) and self._adopt_arms()
 
     def _adopt_all(self) -> None:
         """Takes over all changes on record."""
@@ -316,10 +329,10 @@ class Replica:
         self._adopt_arms()
 
     def _adopt_arms(self) -> bool:
-        """Takes over the arms on record. Returns whether the state is of other arms."""
+        """Takes over the arms, or the space, on record. Returns whether the state is of another domain."""
         before = self.policy
         self.roster = Roster(self.made, self.record.changes)
-        if self.roster.policy.domain == before.domain:
+        if self.roster.spaces is None and self.roster.policy.domain == before.domain:
             self.roster.policy = before
             return False
         self.inputs = Inputs(self.policy, self._goal)
@@ -338,7 +351,7 @@ class Replica:
     def _extended(self) -> bool:
         """Lets the state take over the new arms, to the bit as a replay would. Returns False if it cannot."""
         state, policy = self.state, self.policy
-        if not isinstance(state, State) or not isinstance(policy, Policy):
+        if not isinstance(state, State) or not isinstance(policy, Policy) or self.roster.spaces is not None:
             return False
         return state.add_arms(policy_of_rewards(policy, self._goal))
 
@@ -368,12 +381,11 @@ class Replica:
         if kind == "corrected":
             self._replay()
         else:
-            events: Iterable[Event] = (event,)
-            self.state.receive(events if self._goal == "maximize" else as_rewards(events))
+            self._receive((event,))
             if trial.lease_until is not None and kind == "asked":
                 self._leases.add(trial)
         self._current = None
-        return trial
+        return self.roster.moved(trial)
 
     def invalidate(self) -> None:
         """Marks record and state as possibly wrong: unless a write ends well, the next call rebuilds them."""
@@ -454,7 +466,7 @@ class Replica:
         """
         with self.lock:
             self.sync()
-            return self.record[:]
+            return self.trials[:]
 
     def rebuild(self) -> None:
         """Rebuilds record and state, from the storage if there is one."""
@@ -486,7 +498,7 @@ class Replica:
             if any(event.kind == "corrected" for event in events) or (more and not self._extended()):
                 self._replay()
             else:
-                self.state.receive(events if self._goal == "maximize" else as_rewards(events))
+                self._receive(events)
             for trial in changed:
                 if trial.state == "pending":
                     self._leases.add(trial)

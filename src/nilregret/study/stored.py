@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, cast, final
 
 from .._utils.checks import new_study_name
 from ..errors import InvalidInput, NoRegretError
+from ..serialize import loads
 from ..storage.base import KeepsArms, KeepsChanges, KeepsNotes, News, Writer
 from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.record import Record
 from .audit import Auditor
 from .definition import policy_in_force
 from .direction import AnyPolicy, Goal
+from .spaces import Spaces
 
 if TYPE_CHECKING:
     from ..storage import Storage, StoredStudy
@@ -88,8 +90,18 @@ def found_or_made(
             raise
     about = json.dumps(facts, sort_keys=True)
     stored = storage.find_or_make(name, policy=policy.to_json(), goal=goal, seed=seed, about=about)
-    policy = policy_in_force(stored, policy, goal, seed, about, where)
+    policy = policy_in_force(stored, partial(space_now, storage, stored), policy, goal, seed, about, where)
     return policy, StoredStudyHandle(storage, stored, Auditor(policy, goal, f"study {name!r} in {where}"))
+
+
+def space_now(storage: Storage, stored: StoredStudy) -> StoredStudy:
+    """Returns a stored study as if it had been made with its space of now."""
+    widened = [change for change in storage.news(stored, since=0, stamp=UNKNOWN).arms if change.kind == "widened"]
+    try:
+        policies = Spaces(loads(stored.policy), widened).policies if widened else ()
+    except InvalidInput:  # The auditor says what has been damaged.
+        return stored
+    return stored._replace(policy=policies[-1].to_json()) if policies else stored
 
 
 def changes_writer(writer: Writer, changes: Sequence[StudyChange]) -> KeepsArms:

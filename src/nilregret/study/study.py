@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, final, overload
 import numpy.typing as npt
 
 from .._utils.checks import LARGEST_SEED, Array, flag, integer, new_study_name, shown, study_name
-from ..domains.domain import D
+from ..domains.domain import D, Space
 from ..errors import InvalidInput, NoRegretError, NoRegretWarning, printable
 from ..policy.availability import Some
 from ..policy.policy import Policy
@@ -649,6 +649,34 @@ class Study(Queries[D]):
         'scarf'
         """
         return self.replica.write(self._calls.describe_arm, arm, name, about)
+
+    # -- the space -----------------------------------------------------------------------------------------------
+
+    def widen(self, *, was: Mapping[str, Any] | None = None, **parameters: Any) -> Space:
+        """Records another space of the running study, and returns it. Every trial so far still teaches.
+
+        A range may become wider or narrower, a scale logarithmic or not, steps finer or coarser. A choice may get or
+        lose options, and parameters may be new. Trials outside of a narrower space stay as data, but no round plays
+        them again and `best` leaves them out. Limits and conditions stay. Lengthscales are shares of the ranges, so
+        hyperparameters are fitted anew with the next decision. If the space is as wanted already, nothing is recorded.
+
+        Args:
+            was: value that each new parameter had in the trials so far, such as {"momentum": 0.0}.
+            parameters: changed and new parameters, each a `Float`, `Int` or `Choice`, or `when(...)` if it is new.
+
+        Raises:
+            InvalidInput: the study plays in no `Space`, or a trial has no place in the new one. Or a part of the policy
+                belongs to the old one. Then nothing is recorded.
+
+        >>> import nilregret as nr
+        >>> study = nr.Study(nr.auto(nr.Space(rate=nr.Float(0.0, 0.1))), goal="minimize")
+        >>> _ = study.add({"rate": 0.08}, 0.3)
+        >>> study.widen(rate=nr.Float(0.0, 1.0), momentum=nr.Float(0.0, 0.9), was={"momentum": 0.0})
+        Space(rate=Float(low=0.0, high=1.0, log=False), momentum=Float(low=0.0, high=0.9, log=False))
+        >>> sorted(study.ask().parameters)
+        ['momentum', 'rate']
+        """
+        return self.replica.write(self._calls.widen, parameters, was)
 
     def group_commit(
         self, acts: Sequence[Callable[[Transaction], R]], *, keys: Iterable[str] = (), seconds: float

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeVar, final
+from typing import Any, Literal, NamedTuple, TypeVar, cast, final
 
 import numpy as np
 
 from .._utils.checks import Array
+from ..domains.domain import Space
 from ..errors import InvalidInput, NoRegretError, TrialError
 from ..policy.availability import Available
 from ..policy.engines import Decision
@@ -26,8 +27,9 @@ from .arms import Arm, Roster
 from .direction import copy_of_state, has_channels
 from .function import settings_at
 from .play_rewards import Told, check_plays
-from .queue import WITHDRAWN, Enqueued, impossible
+from .queue import LOST, WITHDRAWN, Enqueued, impossible
 from .replica import Replica
+from .spaces import widening
 
 R = TypeVar("R")
 
@@ -86,7 +88,7 @@ class Transaction:
     @property
     def trials(self) -> Sequence[Trial]:
         """All trials by number, with the changes of this transaction."""
-        return self._replica.record
+        return self._replica.trials
 
     @property
     def roster(self) -> Roster:
@@ -242,7 +244,7 @@ class Transaction:
     def _tell_again(self, known: Trial, told: Told, reward: float, *, revise: bool) -> Trial:
         """Corrects an answer, or does nothing if it is the same."""
         if _is_same(known, told):
-            return known
+            return self.roster.moved(known)
         if not revise:
             self._replica.record.require_open(
                 told.trial, describe_answer(reward, told.constraints, None, told.std, told.measured)
@@ -259,7 +261,7 @@ class Transaction:
         record = self._replica.record
         known = record.require(trial)
         if known.state == "failed" and known.reason == reason:
-            return known
+            return self.roster.moved(known)
         if not known.open and revise:
             return self._correct(known, None, None, reason)
         known = record.require_open(trial, describe_answer(None, None, reason))
@@ -270,7 +272,7 @@ class Transaction:
         record = self._replica.record
         known = record.require(trial)
         if known.state == "abandoned":
-            return known
+            return self.roster.moved(known)
         if not known.open:
             raise TrialError(
                 f"Trial {known.number} cannot be abandoned: its answer is there ({answer_of(known)}).",
@@ -280,7 +282,20 @@ class Transaction:
         left = known.as_abandoned(reason=reason, order=record.order + 1, time=self.now)
         return self._replica.put(left, "abandoned")
 
-    # -- arms ----------------------------------------------------------------------------------------------------
+    # -- the domain ----------------------------------------------------------------------------------------------
+
+    def widen(self, parameters: Mapping[str, Any], was: Mapping[str, Any] | None) -> Space:
+        """Records a change of the space, and returns the space of now (see `Study.widen`)."""
+        replica = self._replica
+        body = widening(replica.policy, parameters, was, self.trials)
+        if body is not None:
+            change = StudyChange(self.order + 1, self.now, "widened", (), body)
+            replica.roster.after(change).check(self.trials)
+            replica.change(change)
+            for entry in list(replica.queue.waiting.values()):
+                if entry.lost:
+                    self._take(entry.number, None, LOST, self.now)
+        return cast(Space, replica.policy.domain)
 
     def add_arms(self, points: Any, names: Any, about: Any) -> list[Arm]:
         """Adds arms and returns them (see `Study.add_arms`)."""

@@ -17,6 +17,7 @@ from ..serialize import loads, to_plain
 from ..slots.explore import within_time
 from ..study.definition import same_values
 from ..study.direction import AnyPolicy, Goal, check_policy
+from ..study.stored import space_now
 from ..study.study import Study
 from .outcome import UNLIMITED, ConstraintReader
 from .stop import paid_by
@@ -57,7 +58,7 @@ def open_study(
         about: facts to keep with the study.
         like: earlier studies for the policy of `auto`, or None.
     """
-    policy = policy or _stored(domain, storage, name)
+    given, policy = policy, policy or _stored(domain, storage, name)
     if policy is None:
         made = auto(domain, budget=budget, parallel=parallel, constraints=reader.count, cost=reader.cost)
         policy = with_earlier(made, like, goal=goal)
@@ -65,7 +66,10 @@ def open_study(
             policy = policy.using(explore=within_time(policy.explore, seconds, parallel=parallel))
     check_constraint_count(policy, reader)
     check_cost(policy, reader.cost)
-    return Study(policy, goal=goal, seed=seed, storage=storage, name=name, about=about)
+    study = Study(policy, goal=goal, seed=seed, storage=storage, name=name, about=about)
+    if given is None and study.replica.roster.spaces is not None:
+        _check_same(study.policy.domain, domain, storage, name)
+    return study
 
 
 def check_alone(like: Any, policy: object) -> None:
@@ -106,22 +110,34 @@ def check_cost(policy: AnyPolicy, cost: str | None) -> None:
 def _stored(domain: Domain, storage: str | Storage | None, name: str) -> AnyPolicy | None:
     from ..storage.sql import opened
 
-    stored = None if storage is None else opened(storage).find(name)
-    if stored is None:
+    if storage is None or (stored := opened(storage).find(name)) is None:
         return None
     with known(options_of(domain)):
         policy: AnyPolicy = loads(stored.policy)
     check_policy(policy)
-    then = policy.domain
-    reordered = isinstance(then, Space) and isinstance(domain, Space) and column_order(then, domain) is not None
-    if not reordered and not same_values(to_plain(then), to_plain(domain)):
-        learning = f", with `like = {json.dumps(f'{storage}#{name}')}` to learn from the old ones"
-        learning *= isinstance(storage, str)
-        raise InvalidInput(
-            f"Study {shown(name)} in {storage} is of other parameters: {_differences(then, domain)}. "
-            f"Choose another `name` for the new ones{learning}."
-        )
+    if not _is_same(policy.domain, domain):
+        _check_same(loads(space_now(opened(storage), stored).policy).domain, domain, storage, name)
     return policy
+
+
+def _is_same(then: Domain, now: Domain) -> bool:
+    """Returns whether two domains differ in nothing but the order of parameters and options."""
+    reordered = isinstance(then, Space) and isinstance(now, Space) and column_order(then, now) is not None
+    return reordered or same_values(to_plain(then), to_plain(now))
+
+
+def _check_same(then: Domain, now: Domain, storage: object, name: str) -> None:
+    if _is_same(then, now):
+        return
+    learning = f", with `like = {json.dumps(f'{storage}#{name}')}` to learn from the old ones"
+    learning *= isinstance(storage, str)
+    both = isinstance(then, Space) and isinstance(now, Space) and {*then.declared} <= {*now.declared}
+    widening = f"`Study.open(storage={str(storage)!r}, name={name!r}).widen(...)` lets it go on with these." * both
+    raise InvalidInput(
+        f"Study {shown(name)} in {storage} is of other parameters: {_differences(then, now)}. "
+        f"Choose another `name` for the new ones{learning}.",
+        advice=widening,
+    )
 
 
 def _differences(then: Domain, now: Domain) -> str:

@@ -18,7 +18,8 @@ from ..._utils.checks import Array, IndexArray, frozen, many
 from ..._utils.copying import Copyable
 from ..._utils.process_setting import with_one_thread
 from ..._utils.randomness import Randomness
-from ...domains.domain import Arms, Domain
+from ...domains.changed import within
+from ...domains.domain import Arms, Domain, Space
 from ...domains.search.arms import best_arm, tied
 from ...errors import InvalidInput, NoRegretError
 from ...gp import Bank, Belief, RatePrior
@@ -249,6 +250,19 @@ class Engine(Copyable, ABC, Generic[B]):
     runs: bool = False
     now: int = 0
     blas: AbstractContextManager[object] = nullcontext()
+
+    def inside(self, points: Array) -> npt.NDArray[np.bool_]:
+        """Returns which points `(n, d)` of trials the domain has, `(n,)`. Those of a changed space may be outside."""
+        return within(self.domain, points) if isinstance(self.domain, Space) else np.ones(len(points), dtype=bool)
+
+    def kept(self, points: Array) -> Array:
+        """Returns the points `(n, d)` of trials that may be played again, `(m, d)`."""
+        return points[self.inside(points)] if self.strays else points
+
+    @property
+    def strays(self) -> bool:
+        """True if trials may lie outside of the domain, since it has changed."""
+        return isinstance(self.domain, Space) and self.domain.changed
 
     @abstractmethod
     def fresh(self, prior: Prior, *, apart: bool = False) -> B:

@@ -35,8 +35,15 @@ class Ground(Protocol):
     def before(self) -> int:
         """The number of columns before those of the point."""
 
+    @property
+    def strays(self) -> bool:
+        """True if trials may lie outside of the domain, since it has changed."""
+
     def rows(self, context: Array | None, points: Array) -> Array:
         """Returns the rows of points `(n, d)` now."""
+
+    def kept(self, points: Array) -> Array:
+        """Returns the points `(n, d)` of trials that may be played again, `(m, d)`."""
 
     def predict_candidates(self, belief: PointBelief, points: Array) -> tuple[Array, Array]:
         """Returns mean and std at points that are the same in every round."""
@@ -168,16 +175,20 @@ class PointRound(PointView):
         # Updated means of the candidates may round differently, so the best of them is computed anew.
         best = float(posterior.mean(self._engine.rows(context, self.points[int(coarse(means).argmax())][None]))[0])
         if context is None and not self._engine.drifts:
-            return max(best, float(posterior.landmark_means().max()))
-        observed = np.unique(posterior.landmarks[:, self._engine.before :], axis=0)
-        return max(best, float(posterior.mean(self._engine.rows(context, observed)).max()))
+            if not self._engine.strays:
+                return max(best, float(posterior.landmark_means().max()))
+            means = posterior.means_of(self._engine.kept(posterior.landmarks))
+            return max(best, float(means.max(initial=-math.inf)))
+        observed = self._engine.kept(np.unique(posterior.landmarks[:, self._engine.before :], axis=0))
+        return max(best, float(posterior.mean(self._engine.rows(context, observed)).max(initial=-math.inf)))
 
     def best_pending_mean(self) -> float:
         """Returns the highest posterior mean at the pending points, under this context."""
         waiting = np.zeros((0, 0)) if self._question.limits is not None else self._belief.waiting
+        waiting = self._engine.kept(waiting[:, self._engine.before :])
         if not len(waiting):
             return -math.inf
-        rows = self._engine.rows(self._question.context, waiting[:, self._engine.before :])
+        rows = self._engine.rows(self._question.context, waiting)
         units = self._question.units
         return units.center + units.unit * float(self._belief.mean(rows).max())
 
@@ -186,7 +197,8 @@ class PointRound(PointView):
 
         Before the first answer, the candidates take their place.
         """
-        observed = self.points if self._alone or not self._belief.observed.count else self.tried()
+        observed = self.points if self._alone or not self._belief.observed.count else self._engine.kept(self.tried())
+        observed = observed if len(observed) else self.points
         means = self._belief.predict(self._engine.rows(self._question.context, observed))[0]
         return best_admitted(means, self.limits(observed))
 

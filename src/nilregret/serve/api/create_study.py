@@ -14,6 +14,7 @@ from ...policy.policy import Policy
 from ...serialize import from_plain, plain_loads, to_plain
 from ...study.definition import PROPENSITIES, differences
 from ...study.direction import AnyPolicy, check_policy
+from ...study.stored import space_now
 from ...study.study import Study
 from ..auth.caller import OPERATOR, Caller, of_others, stored_name
 from ..watch.audit import note_making
@@ -63,8 +64,9 @@ def put(
         known = storage.find_or_make(stored_as, policy=policy.to_json(), goal=body.goal, seed=body.seed, about=text)
         note_making(storage, known, caller)
     where = f"The study {name!r}"
-    differing = differences(known, policy, body.goal, body.seed, json.dumps(facts), where)
-    if differing:
+    same: tuple[Any, ...] = (policy, body.goal, body.seed, json.dumps(facts), where)
+    differing = differences(known, *same)
+    if differing and differences(space_now(storage, known), *same):
         others = ", ".join(each.removeprefix(f"{FACT}.") for each in differing)
         raise Problem(
             409, "another", f"There is a study {name!r}, made with another {others}. A study keeps what it was made "
