@@ -921,7 +921,7 @@ def test_interrupted_and_killed_runs_end_as_one_that_was_not(tmp_path):
 
     interrupted = work(STOP_AT="3", STOP_BY="SIGINT")
     assert interrupted.returncode == 0, interrupted.stderr
-    assert "stopped: it was interrupted (Ctrl-C) after 2 of 10 trials" in interrupted.stdout
+    assert "stopped: interrupted: by Ctrl-C after 2 of 10 trials" in interrupted.stdout
     assert "Stopped: interrupted" in interrupted.stderr
     killed = work(STOP_AT="7", STOP_BY="SIGKILL")
     assert killed.returncode == -9

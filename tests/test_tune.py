@@ -491,7 +491,7 @@ def test_interrupted_and_killed_runs_continue_without_losing_or_repeating_a_tria
 
     interrupted = work(STOP_AT="4", STOP_BY="SIGINT")
     assert interrupted.returncode == 130, interrupted.stderr
-    assert "Ctrl-C) after 3 of 12 trials; run the same command again" in interrupted.stdout
+    assert "by Ctrl-C after 3 of 12 trials; run the same command again" in interrupted.stdout
     killed = work(STOP_AT="9", STOP_BY="SIGKILL")
     assert killed.returncode == -9
     finished = work()
