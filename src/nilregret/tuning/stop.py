@@ -23,7 +23,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -125,7 +125,8 @@ class Enough:
     def reason(self, study: Study) -> str | None:
         """Returns why further trials are not worth it, in words, or None if they are, or if nothing is known yet."""
         self.check(study.policy)
-        since = max(study.restarts, default=0)
+        restarts = [] if isinstance(study.policy, Policy) and study.policy.memory.keeps_all else study.restarts
+        since = max(restarts, default=0)
         trials = [trial for trial in study.trials if trial.reward is not None and trial.number >= since]
         if not any(trial.feasible is not False for trial in trials) or study.enqueued:
             return None
@@ -136,7 +137,8 @@ class Enough:
         least = self._least(values)
         if not least > 0.0:
             return None
-        if study.valid_for == "f" and not study.policy.constraint_count:
+        policy: Any = study.policy
+        if policy.valid_for == study.valid_for == "f" and not policy.constraint_count:
             most = study.replica.query(partial(shortfall, best=study.best()))
             lost = f"enough: by certified bounds the best trial loses {numeral(most, 2)} at most"
             return lost if most <= least else None
