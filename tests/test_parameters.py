@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import sys
+import tomllib
 import warnings
 from contextlib import closing
 from decimal import Decimal
@@ -12,11 +13,17 @@ import pytest
 
 import nilregret as nr
 from nilregret._utils.randomness import Draws
+from nilregret.algorithms import schema
 from nilregret.domains.domain import count_of_points
 from nilregret.domains.parameters import option_place, option_texts
 from nilregret.domains.search.designs import design, every, mutated, neighbours, one_changed
 from nilregret.integrations.distributions import Ranges
 from nilregret.serialize import dumps, loads
+from nilregret.storage import MemoryStorage
+from nilregret.tuning.toml.evaluation import filled
+
+from .service import Client
+from .test_dashboard_actions import Forms
 
 TENTHS = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
 
@@ -353,3 +360,60 @@ class TestOptions:
             study.tell(trial, float(i))
         assert len({trial.parameters["word"] for trial in study.trials}) == 6
         assert space.parameters["word"].find("option 999") == 999
+
+
+class TestService:
+    def test_steps_constants_and_options_over_http(self):
+        space = {
+            "layers": {"type": "choice", "options": [[64, 32], [128], None, {"a": [1]}, True, 1]},
+            "drop": {"type": "float", "low": 0, "high": 0.5, "step": 0.1}, "k": {"type": "float", "low": 2, "high": 2},
+            "m": {"type": "int", "low": 1, "high": 3, "when": {"layers": [[64, 32], None]}},
+        }  # fmt: skip
+        with Client(MemoryStorage()) as client:
+            assert client.put("/v1/studies/s", {"policy": {"algorithm": "auto"}, "space": space})[0] == 201
+            point = {"layers": [64, 32], "drop": 0.1 + 0.2, "k": 2, "m": 2}
+            assert client.post("/v1/studies/s/enqueue", {"entries": [{"parameters": point}]})[0] == 201
+            _, asked = client.post("/v1/studies/s/decisions", {})
+            assert asked["decisions"][0]["parameters"] == point | {"drop": 0.3}
+            for wrong, words in (({"layers": [64, 33], "drop": 0, "k": 2}, "not among the options"),
+                                 ({"layers": [128], "drop": 0.15, "k": 2}, "plus a multiple of 0.1")):  # fmt: skip
+                status, said = client.post("/v1/studies/s/observations", {"parameters": wrong, "reward": 1})
+                assert (status, words in str(said)) == (422, True)
+            for wrong, words in (({"type": "float", "low": 0, "high": 1, "step": 0.3}, "does not meet 1"),
+                                 ({"type": "choice", "options": [[1], [1]]}, "must differ")):  # fmt: skip
+                status, said = client.put("/v1/studies/t", {"policy": {"algorithm": "auto"}, "space": {"x": wrong}})
+                assert (status, words in str(said)) == (422, True)
+
+    def test_names_in_a_policy_are_names_over_http(self):
+        domain = nr.Space(optimizer=nr.Choice(Adam, sgd)).grid()
+        policy = nr.gp_ucb(domain, nr.kernel_for(domain), noise=0.1).to_json().replace(f"{__name__}:Adam", "os:system")
+        with Client(MemoryStorage()) as client:
+            assert client.put("/v1/studies/u", {"policy": json.loads(policy)})[0] == 201
+            _, asked = client.post("/v1/studies/u/decisions", {})
+            names = {"os:system", f"{__name__}:sgd"}
+            assert asked["decisions"][0]["parameters"]["optimizer"] in names
+            _, listed = client.get("/v1/studies/u/arms")
+            assert {arm["parameters"]["optimizer"] for arm in listed["arms"]} == names
+
+    def test_a_form_sends_options_as_json(self):
+        forms, space = Forms(), nr.Space(layers=nr.Choice((64, 32), (1,), [1]), optimizer=nr.Choice(Adam, sgd))
+        study = nr.Study(nr.auto(space), storage=forms.storage, name="a")
+        assert "(64, 32)" in forms.open("a", "add").text
+        assert forms.act("a", "add", **{"p-0": "0", "p-1": "1", "reward": "3"}).status == 200
+        assert study.trials[-1].parameters == {"layers": (64, 32), "optimizer": sgd}
+        alike = forms.open("a", "add")
+        refused = forms.send("a", "add", forms.hidden(alike.text) | {"p-0": "1", "p-1": "1", "reward": "3"})
+        assert "another option that looks like (1,) in JSON" in refused.text
+
+    def test_a_command_gets_lists_as_json(self):
+        command = filled("train {layers} {drop}", ["layers", "drop"])
+        assert command({"layers": ("a b", None), "drop": 0.3}) == "train '[\"a b\", null]' '0.3'"
+
+    def test_a_file_of_parameters(self):
+        tables = tomllib.loads(
+            '[layers]\ntype = "choice"\noptions = [[64, 32], "none", { a = 1 }]\n'
+            '[drop]\ntype = "float"\nlow = 0.0\nhigh = 0.5\nstep = 0.1'
+        )
+        assert nr.Space(**{name: schema.parameter(table) for name, table in tables.items()}) == nr.Space(
+            layers=nr.Choice([64, 32], "none", {"a": 1}), drop=nr.Float(0, 0.5, step=0.1)
+        )

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from .._utils.numerals import DIGITS, html_table, numeral
-from ..domains.options import worded
+from ..domains.options import import_name, worded
 from ..errors import printable
 from ..storage.record import Trial
 from .best import told_best, without_violation
@@ -134,7 +134,7 @@ def encodable(text: str) -> str:
 
 def as_json(value: Any) -> str:
     """Returns a JSON document in plain ASCII, which every terminal and pipe can show."""
-    return json.dumps(value, indent=1, allow_nan=False)
+    return json.dumps(value, indent=1, allow_nan=False, default=import_name)
 
 
 def unit(seconds: float) -> tuple[float, str]:

@@ -163,7 +163,8 @@ def _done_by_hand(calls: Transaction, row: Imported, known: Trial) -> Trial:
         raise InvalidInput(
             f"trial {known.number} was run at other values than asked, and it is {known.state} already"
             + (f", {why}" if why else "")
-            + ". A value on record is corrected by `tell(..., revise=True)`. A row without `number` is a new trial."
+            + ". A row without `number` is a new trial.",
+            advice="A value on record is corrected by `tell(..., revise=True)`.",
         )
     decision: Any = row.decision
     added = calls.add(decision, row.context, row.told, row.reward, row.propensity)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, final
 from starlette.types import ASGIApp
 
 from ...domains.domain import Arms, count_of_points
+from ...domains.options import readable
 from ...errors import InvalidInput
 from ...policy.policy import Policy
 from ...study.arms import Arm
@@ -108,7 +109,14 @@ def _place(arm: m.NewArm) -> Any:
 def arm_said(arm: Arm) -> m.ArmSaid:
     """Returns an arm as a reply."""
     return m.ArmSaid(
-        arm.number, arm.point.tolist(), arm.parameters, arm.name, arm.about, arm.retired, arm.since, arm.added_at
+        arm.number,
+        arm.point.tolist(),
+        readable(arm.parameters),
+        arm.name,
+        arm.about,
+        arm.retired,
+        arm.since,
+        arm.added_at,
     )
 
 

@@ -102,7 +102,10 @@ class IntParameter(Parameter, frozen=True, tag="int", kw_only=True):
 class ChoiceParameter(Parameter, frozen=True, tag="choice", kw_only=True):
     """A choice of one option."""
 
-    options: Annotated[list[Any], Meta(min_length=1, description="Any values of JSON, each once.")]
+    options: Annotated[
+        list[Any],
+        Meta(min_length=1, description="Any values of JSON, each once.", extra_json_schema={"items": {}}),
+    ]
 
 
 KINDS: tuple[type[Struct], ...] = (FloatParameter, IntParameter, ChoiceParameter)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, final
 
 from starlette.types import ASGIApp
 
+from ...domains.options import readable
 from ...errors import InvalidInput
 from ...study.queue import Enqueued
 from ...study.study import Study
@@ -81,7 +82,7 @@ def _place(entry: m.NewEntry) -> Any:
 
 def entry_said(entry: Enqueued) -> m.EntrySaid:
     """Returns an entry as a reply."""
-    named: Any = entry.named
+    named: Any = readable(entry.named)
     kind = {dict: "parameters", list: "point", int: "arm"}[type(named)]
     return m.EntrySaid(entry.number, entry.whole, entry.enqueued_at, **{kind: named})
 

@@ -11,6 +11,7 @@ import msgspec
 
 from ..._utils.checks import number
 from ...domains.domain import Arms
+from ...domains.options import readable
 from ...errors import InvalidInput, TrialError
 from ...policy.availability import Available
 from ...policy.engines import Decision
@@ -338,7 +339,7 @@ class Observe(NamedTuple):
         """Returns the policy's decision, compared with the observed one."""
         settings = settings_at(worker.study.policy.domain, decision.point)
         return {
-            "parameters": None if settings is None else dict(settings), "point": decision.point.tolist(),
+            "parameters": None if settings is None else readable(dict(settings)), "point": decision.point.tolist(),
             "arm": decision.arm, "same": decision.point.tobytes() == done.point.tobytes(),
             "explored": decision.explored,
         }  # fmt: skip

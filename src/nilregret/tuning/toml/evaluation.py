@@ -21,6 +21,7 @@ from typing import IO, Any, NamedTuple, final
 from ..._utils.checks import shown
 from ...algorithms.registry import imported
 from ...domains.domain import Space
+from ...domains.options import json_of
 from ...domains.parameters import Choice
 from ...errors import SHOWN, InvalidInput, exception_text, one_line
 from ...storage.trial import Trial
@@ -103,8 +104,13 @@ def filled(template: str, names: Iterable[str], *, options: Iterable[str] = ()) 
     pieces = _pieces(template.strip(), known)
     _check_places("".join(literal + (FIELD if name is not None else "") for literal, name in pieces))
     return lambda parameters: "".join(
-        literal + ("" if name is None else quoted(str(parameters.get(name, "")))) for literal, name in pieces
+        literal + ("" if name is None else quoted(_word(parameters.get(name, "")))) for literal, name in pieces
     )
+
+
+def _word(value: Any) -> str:
+    """Returns a value as text: a list or dict as JSON, which every language reads."""
+    return json_of(value) if isinstance(value, list | dict | tuple) else str(value)
 
 
 def quoted(value: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ...._utils.checks import shown, whole_in, written
 from ...._utils.numerals import exact
 from ....domains.domain import Arms, Domain, Space
+from ....domains.options import readable, worded
 from ....domains.parameters import Choice, Int
 from ....errors import InvalidInput
 from ....study.formatting import metrics_text
@@ -378,9 +379,21 @@ def _values(domain: Domain, kind: str, given: Mapping[str, str]) -> dict[str, An
             if place >= len(parameter.options):
                 raise InvalidInput(f"{name} has no option {place}: there are {len(parameter.options)}, from 0.")
             found[name] = parameter.options[place]
+            _check_json(name, parameter, place)
         else:
             found[name] = whole(name, text) if isinstance(parameter, Int) else number(name, text)
-    return found
+    said: dict[str, Any] = readable(found)
+    return said
+
+
+def _check_json(name: str, parameter: Choice, place: int) -> None:
+    """Raises an error if the JSON of an option is that of another one, such as of a tuple and a list."""
+    option = parameter.options[place]
+    if parameter.find(readable(option)) != place:
+        raise InvalidInput(
+            f"{name} has another option that looks like {worded(option)} in JSON, which the form sends: add the point "
+            "in Python."
+        )
 
 
 def point_text(body: Mapping[str, Any]) -> str:

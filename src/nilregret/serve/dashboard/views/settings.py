@@ -10,6 +10,7 @@ from typing import Any
 
 from ...._utils.checks import many
 from ....domains.domain import Arms, Box, Domain, Space
+from ....domains.options import readable
 from ....domains.parameters import Choice, Int, Parameter
 from ....plots.base import reward_label
 from ....policy.policy import Policy
@@ -157,7 +158,7 @@ def _example(domain: Domain) -> Any:
     space = space_of(domain)
     if space is None:
         return domain.points[0].tolist() if isinstance(domain, Arms) else domain.lower.tolist()
-    return {name: parameter.values(1)[0] for name, parameter in space.parameters.items()}
+    return readable({name: parameter.values(1)[0] for name, parameter in space.parameters.items()})
 
 
 def description(study: Study) -> list[tuple[str, str]]:
