@@ -40,6 +40,22 @@ def test_a_side_holds_a_climb_only_where_the_slope_leads_out():
     np.testing.assert_allclose(corner, [[1.0, 0.3]], atol=1e-3)
 
 
+@pytest.mark.parametrize("seed", [1878, 2196])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_singular_matrix_of_curvatures_ends_no_search(seed):
+    """Slopes of such different sizes came from the score of `auto` where trials lay very close together."""
+    rng = np.random.default_rng(seed)
+    sizes = 10.0 ** rng.uniform(-16, 16, 2)
+
+    def slopes(points, _):
+        value = -(sizes * (points - 0.3) ** 2).sum(axis=1) - np.abs(points).sum(axis=1) * rng.random()
+        return value, -2 * sizes * (points - 0.3) * 10.0 ** rng.uniform(-9, 9, points.shape)
+
+    starts = rng.random((2, 2))
+    at, _, _ = ascend(slopes, starts, radius=0.1, reach=1e30, best=-1e300, unit=1.0, evaluations=30)
+    assert np.isfinite(at).all()
+
+
 def known_posterior(n, kernel=None):
     rng = np.random.default_rng(n)
     points = rng.uniform(size=(n, 6))

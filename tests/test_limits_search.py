@@ -103,7 +103,7 @@ def test_offered_points_outside_are_left_out():
 def test_a_point_outside_teaches_and_is_not_recommended():
     study = nr.Study(nr.auto(SPACES["half of a cube"]))
     study.add({"a": 1.0, "b": 1.0, "c": 1.0, "d": 1.0}, 9.0)
-    with pytest.raises(nr.errors.TrialError, match="No answered trial keeps the limits"):
+    with pytest.raises(nr.errors.TrialError, match="No answered trial is in the space and its limits"):
         study.best()
     for _ in range(3):
         study.tell(study.ask(), 0.5)
@@ -113,3 +113,30 @@ def test_a_point_outside_teaches_and_is_not_recommended():
 def test_a_script_refuses_limits():
     with pytest.raises(nr.errors.InvalidInput, match="keeps no known limits"):
         nr.algorithms.admmbo(SPACES["mixture"])
+
+
+def test_a_border_is_kept_without_the_help_of_rounding():
+    space = nr.Space(c=nr.Float(-1e-3, 1000)).where("529.4791061996613 <= c <= 530.3887285807904")
+    study = nr.Study(nr.gp_ucb(space, nr.Matern(2.5, 0.3), noise=0.1), seed=0)
+    for _ in range(4):
+        trial = study.ask()
+        study.tell(trial, 10.0 * (trial.parameters["c"] - 530.0))
+    assert trial.parameters["c"] == pytest.approx(530.3887285807904, abs=1e-7)
+    assert trial.parameters["c"] <= 530.3887285807904
+    assert study.ask(among=[trial.parameters]).parameters == trial.parameters
+
+
+def test_a_failed_trial_leaves_the_rest_of_a_thin_slice():
+    study = nr.Study(nr.auto(nr.Space(a=nr.Float(0, 1)).where("0.3 <= a <= 0.301")), seed=0)
+    failed = study.ask()
+    study.fail(failed, "out of memory")
+    for _ in range(6):
+        trial = study.ask()
+        assert trial.point != failed.point
+        study.tell(trial, 1.0)
+
+
+def test_a_design_of_whole_numbers_has_no_repeats():
+    space = nr.Space(**{name: nr.Int(0, 7) for name in "abcde"}).where("a <= b")
+    points = design(space, 64, Draws("whole"))
+    assert len(np.unique(points, axis=0)) == 64

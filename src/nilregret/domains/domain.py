@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +43,8 @@ class Box:
     >>> box.dimension, box.grid(3).points.shape
     (2, (9, 2))
     """
+
+    limits: ClassVar[None] = None  # that are known: only a space has any
 
     lower: Array
     upper: Array
@@ -139,7 +141,18 @@ class Box:
 
 ELSEWHERE = 1e-6  # share of a range by which another machine may decide otherwise
 
-__all__ = ["Arms", "Box", "Domain", "Space", "check_domain", "count_of_points", "enclosing_box", "options_of", "sides"]
+__all__ = [
+    "Arms",
+    "Box",
+    "Domain",
+    "Space",
+    "check_domain",
+    "count_of_points",
+    "distinct",
+    "enclosing_box",
+    "options_of",
+    "sides",
+]
 
 Domain = Arms | Box | Space
 
@@ -163,6 +176,12 @@ def options_of(*domains: Domain | None) -> Iterator[Option]:
         space = domain.space if isinstance(domain, Arms) else domain
         for parameter in space.parameters.values() if isinstance(space, Space) else ():
             yield from parameter.options if isinstance(parameter, Choice) else ()
+
+
+def distinct(points: Array) -> Array:
+    """Returns the distinct points, in order of first occurrence."""
+    _, first = np.unique(points, axis=0, return_index=True)
+    return np.asarray(points[np.sort(first)])
 
 
 def check_domain(name: str, value: object) -> None:

@@ -136,7 +136,7 @@ class Limits:
         """Returns how far each comparison is missed at encoded, valid points `(n, d)`, in the user's units, `(n, m)`.
 
         A gap is left side less right side, and infinite where it is not finite. If a parameter in it is real, 5e-11 of
-        the size of its terms is added, so that decoded values keep a limit where its gap is at most 0.
+        the size of its terms is added. So decoded values keep a limit where its gap is at most 0.
         Of `and` it is the largest, of `or` the smallest. Of options and functions it is -1 or 1.
         """
         return self._evaluated(points)[0]
@@ -146,15 +146,24 @@ class Limits:
 
         They are central differences, one-sided at the ends of a range.
         """
-        result = np.zeros((len(points), len(self._truths), self.dimension))
-        for column in np.flatnonzero(self.real):
-            low, high = points.copy(), points.copy()
-            low[:, column] = np.maximum(points[:, column] - step, 0.0)
-            high[:, column] = np.minimum(points[:, column] + step, 1.0)
-            with np.errstate(invalid="ignore"):
-                rise = self.gaps(high) - self.gaps(low)
-            result[:, :, column] = rise / (high[:, column] - low[:, column])[:, None]
+        n, m, columns = len(points), len(self._truths), self._sloped
+        result, places = np.zeros((n, m, self.dimension)), np.arange(len(columns))
+        ends = np.clip(points[:, columns].T + np.array([-step, step])[:, None, None], 0.0, 1.0)
+        moved = np.broadcast_to(points, (2, len(columns), *points.shape)).copy()
+        moved[:, places, :, columns] = ends.swapaxes(0, 1)
+        low, high = self.gaps(moved.reshape(-1, self.dimension)).reshape(2, len(columns), n, m)
+        with np.errstate(invalid="ignore"):
+            rise = (high - low) / (ends[1] - ends[0])[..., None]
+        result[:, :, columns] = rise.transpose(1, 2, 0)
         return np.where(np.isfinite(result), result, 0.0)
+
+    @cached_property
+    def _sloped(self) -> IndexArray:
+        """Columns of real parameters that texts name."""
+        named = np.zeros(self.dimension, dtype=bool)
+        for name in self._named:
+            named[self.columns[name]] = True
+        return np.flatnonzero(self.real & named)
 
     @property
     def conditional(self) -> frozenset[str]:

@@ -289,7 +289,7 @@ class Int:
     def snap(self, columns: Array) -> Array:
         """Returns the columns `(n, 1)` of the values nearest to columns `(n, 1)`."""
         if self.log or self.low == self.high:
-            return np.reshape([self.encode(self.decode(row)) for row in columns], columns.shape)
+            return np.reshape([self.position(float(self.decode(row))) for row in columns], columns.shape)
         at = self.low + np.clip(columns, 0.0, 1.0) * (self.high - self.low)
         values = self.low + self.step * np.rint((at - self.low) / self.step) if self.step > 1 else np.rint(at)
         return np.asarray((values - self.low) / (self.high - self.low))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -406,6 +406,8 @@ class Arms:
     >>> len(arms), arms.dimension, arms.points[1]
     (2, 2, array([2., 3.]))
     """
+
+    limits: ClassVar[None] = None  # of a space are kept by its arms
 
     points: Array
     space: Space | None = field(default=None, kw_only=True)

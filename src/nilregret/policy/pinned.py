@@ -94,7 +94,7 @@ class Pinned(NamedTuple):
         """Returns the points with the given columns in place of their own, `(m, d)`, as far as the domain has them."""
         moved = points.copy()
         moved[:, self.columns] = self.point[self.columns]
-        limits = domain.limits if isinstance(domain, Space) else None
+        limits = domain.limits
         if limits is not None and not self.whole:
             self._level(moved, limits)
         moved = domain.snap(moved)

@@ -24,7 +24,7 @@ import numpy as np
 from .._utils.checks import LARGEST_REWARD, Array, flag, frozen, integer, many, number, points_array, settle, shown
 from .._utils.copying import take_back
 from .._utils.randomness import Draws, Randomness
-from ..domains.domain import Arms, Domain, Space
+from ..domains.domain import Arms, Domain
 from ..domains.search.designs import coordinates, design, one_changed
 from ..errors import InvalidInput
 from ..serialize import described
@@ -176,7 +176,7 @@ def checked_places(part: Explore, places: object, domain: Domain) -> Array:
         )
     if not len(places):
         return places
-    inside, limits = domain.inside(name, places), domain.limits if isinstance(domain, Space) else None
+    inside, limits = domain.inside(name, places), domain.limits
     return inside if limits is None else inside[limits.holds(inside)]
 
 

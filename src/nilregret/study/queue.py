@@ -308,7 +308,7 @@ def _checked(given: Any, roster: Roster, inputs: Inputs) -> dict[str, Any]:
         given, arm, *_ = inputs.point(given)
     if arm is not None and arm in roster.retired:
         raise InvalidInput(f"{roster.called(arm)} is retired.", advice="`study.restore_arm` brings it back.")
-    limits = domain.limits if isinstance(domain, Space) else None
+    limits = domain.limits
     if limits is not None and (missed := np.flatnonzero(limits.missed(given[None])[0])).size:
         raise InvalidInput(f"it is outside of the limit {shown(limits.texts[limits.owner[missed[0]]])}.")
     return {"point": given.tolist(), "arm": arm}

@@ -64,7 +64,7 @@ class Admmbo(ScriptedPolicy):
             raise InvalidInput(
                 f"This method draws points: `domain` must be a `Box` or a `Space`, not {type(self.domain).__name__}."
             )
-        if isinstance(self.domain, Space) and self.domain.limits is not None:
+        if self.domain.limits is not None:
             raise InvalidInput(
                 "This method keeps no known limits: its steps know only ranges. Take a policy such as nr.auto, or a "
                 "space without `where`."

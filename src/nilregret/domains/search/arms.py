@@ -123,7 +123,7 @@ def best_on_grid(
     """
     if count >= FINEST:
         return at.copy()
-    if isinstance(box, Space) and box.limits is not None:
+    if box.limits is not None:
         unlimited, holds = values, box.limits.holds
 
         def values(points: Array) -> Array:

@@ -132,8 +132,8 @@ class PointSearch:
         rng = Draws(f"candidates {seed} {domain.dimension}")
         if isinstance(domain, Space) and len(points := every(domain, self.candidates)):
             return points[rng.permutation(len(points))]
-        if (inside := region(domain)) is not None:
-            return inside.candidates(self.candidates, rng)
+        if domain.limits is not None:
+            return region(domain).candidates(self.candidates, rng)
         points = sobol(domain, self.candidates, rng)
         if self.dense(domain):  # Upper bounds often have their maxima on faces and in corners.
             unit = (points - domain.lower) / (domain.upper - domain.lower)
@@ -147,7 +147,7 @@ class PointSearch:
     def dense(self, domain: Box | Space) -> bool:
         """Returns True if the candidates are so close together that they show every peak worth refining."""
         dense = bool(_spacing(domain, self.candidates) <= DENSE and real_columns(domain).all())
-        return dense and region(domain) is None
+        return dense and domain.limits is None
 
     def moved_apart(
         self, point: Array, surface: AcquisitionFunction, domain: Box | Space, *, candidates: Array, scores: Array,
@@ -215,7 +215,7 @@ class PointSearch:
             return Found(candidates[pick], float(scores[pick]), 0)
         if self.dense(domain):
             return self._refine_together(surface, domain, candidates, scores, incumbents)
-        if len(incumbents):
+        if len(incumbents) and domain.limits is not None:
             incumbents = kept(domain, incumbents)
         spacing, starts = _spacing(domain, len(candidates)), MORE * self.starts
         top = candidates[_spread(candidates, coarse(scores), starts, domain)]
@@ -274,10 +274,17 @@ class PointSearch:
         real = real_columns(domain)
         at, values, counted, moving = at.copy(), values.copy(), 0, np.arange(len(at))
         for _ in range(MOST_ALTERNATIONS):
-            if real.any() and (inside := region(domain)) is not None:
+            if real.any() and domain.limits is not None:
                 first = moving[np.argsort(-values[moving], kind="stable")[: self.starts]]
                 counted += climb_within(
-                    inside, surface.values, surface.slopes, at, values, first, unit=unit, steps=MORE * self.evaluations
+                    region(domain),
+                    surface.values,
+                    surface.slopes,
+                    at,
+                    values,
+                    first,
+                    unit=unit,
+                    steps=MORE * self.evaluations,
                 )
             elif real.any():
                 counted += self._climb(surface, domain, at, values, moving, real, best=best, spacing=spacing, unit=unit)

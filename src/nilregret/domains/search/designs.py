@@ -8,18 +8,20 @@ columns would be random.)
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import numpy.typing as npt
 
 from ..._utils.checks import Array, IndexArray
 from ..._utils.randomness import Draws, Rng, sobol_points
-from ..domain import Arms, Box, Domain, Space, count_of_points
+from ..domain import Arms, Box, Domain, Space, count_of_points, distinct
 from ..parameters import CHOSEN, Choice, Parameter
 from .feasible import kept, region, stratified
 
 SMALLEST, LARGEST = 10.0**-2.5, 10.0**-0.5  # steps of a mutation, as shares of a parameter's range
 MOST_LISTED = 2**16  # largest number of points of a space that are listed
+FEW = 16  # points for each of a design: if no more keep the limits, all are listed
 MOST_OPTIONS = 32  # options of a choice to which a search steps, those of the best points
 MEAN_CHANGES = 2.0  # mean number of parameters that a mutation changes, but at least a fifth of them
 
@@ -41,8 +43,8 @@ def uniform(domain: Box | Space, count: int, rng: Rng) -> Array:
 
     The logarithm of a whole number with `log=True` is uniform. Under limits, points are about uniform where they hold.
     """
-    if (inside := region(domain)) is not None:
-        return inside.filled(count, rng)
+    if domain.limits is not None:
+        return region(domain).filled(count, rng)
     return from_cube(domain, rng.random((count, coordinates(domain))))
 
 
@@ -58,16 +60,18 @@ def design(domain: Domain, count: int, rng: Draws, *, middle: bool = False) -> A
     """
     if isinstance(domain, Arms):
         return domain.points[_spread_arms(domain, count, rng)]
-    if (inside := region(domain)) is not None:
-        points = every(domain, MOST_LISTED)  # type: ignore[arg-type]  # a space, which has limits
+    if domain.limits is not None:
+        inside = region(domain)
+        few = (count_of_points(domain) or math.inf) * inside.share <= FEW * count
+        points = every(inside.space) if few else np.zeros((0, domain.dimension))
         return stratified(points[rng.permutation(len(points))], count) if len(points) else inside.spread(count, rng)
     points = sobol(domain, 4 * count, rng)
     if middle:
         points[0] = _middle(domain, points[0])
-    points = _distinct(points)
+    points = distinct(points)
     if len(points) < count and isinstance(domain, Space):
         rest = _combinations(domain, MOST_LISTED)
-        points = _distinct(np.concatenate([points, rest[rng.permutation(len(rest))]]))
+        points = distinct(np.concatenate([points, rest[rng.permutation(len(rest))]]))
     return points[:count]
 
 
@@ -101,15 +105,10 @@ def within(points: Array, others: Array, least: Array, *, order: IndexArray) -> 
     return found
 
 
-def _distinct(points: Array) -> Array:
-    """Returns the distinct points, in order of first occurrence."""
-    _, first = np.unique(points, axis=0, return_index=True)
-    return np.asarray(points[np.sort(first)])
-
-
 def every(space: Space, most: int = MOST_LISTED) -> Array:
     """Returns all points of a space, `(n, d)`, or none if it is infinite or has more than `most` combinations."""
-    return kept(space, _distinct(_combinations(space, most)))
+    points = distinct(_combinations(space, most))
+    return points if space.limits is None else kept(space, points)
 
 
 def _combinations(space: Space, most: int) -> Array:
@@ -199,7 +198,8 @@ def _steps(count: int, rng: Draws) -> Array:
 
 def clipped(domain: Box | Space, points: Array, anchors: Array | None = None) -> Array:
     """Returns the nearest valid points of the domain, `(n, d)`, or those that keep its limits (see `feasible.kept`)."""
-    return kept(domain, domain.snap(np.clip(points, domain.lower, domain.upper)), anchors)
+    points = domain.snap(np.clip(points, domain.lower, domain.upper))
+    return points if domain.limits is None else kept(domain, points, anchors)
 
 
 def leading_options(domain: Box | Space, ranked: Array) -> npt.NDArray[np.bool_]:
@@ -235,7 +235,7 @@ def neighbours(domain: Box | Space, point: Array, worth: npt.NDArray[np.bool_]) 
         changed.append(rows)
     points = np.concatenate(changed)
     points = points if active is None else domain.snap(points)
-    return kept(domain, points, np.repeat(point[None], len(points), axis=0))
+    return points if domain.limits is None else kept(domain, points, np.repeat(point[None], len(points), axis=0))
 
 
 def _other_values(parameter: Parameter, columns: Array, worth: npt.NDArray[np.bool_]) -> Array:

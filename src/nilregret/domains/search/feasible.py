@@ -17,7 +17,7 @@ keeps the limits is found by bisection. So a point ends on a border to all digit
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import final
+from typing import cast, final
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ import numpy.typing as npt
 from ..._utils.checks import Array
 from ..._utils.randomness import Draws, Rng, sobol_points
 from ...errors import InvalidInput
-from ..domain import Box, Space
+from ..domain import Box, Space, distinct
 from ..limits import Limits
 from ..limits_linear import Polytope
 
@@ -69,7 +69,7 @@ class Region:
             anchors: a point that keeps the limits for each, `(n, d)`, or None for one in the middle.
         """
         space, limits = self.space, self.limits
-        outside = np.flatnonzero(~limits.holds(points))
+        outside = np.flatnonzero(~limits.tight(points))
         if not len(outside):
             return points
         wished = self._corrected(points[outside])
@@ -77,7 +77,7 @@ class Region:
         moved, found = self._reached(base, wished, points[outside])
         result, left = points.copy(), np.ones(len(points), dtype=bool)
         result[outside[found]] = moved[found]
-        left[outside[~found]] = False
+        left[outside[~found]] = limits.holds(points[outside[~found]])
         kept = result[left] if space.conditions is None else space.snap(result[left])
         return kept[limits.holds(kept)]
 
@@ -107,9 +107,10 @@ class Region:
         """
         real, start = self.real, self.space.snap(np.where(self.real, anchors, given))
         there = self.space.snap(np.where(real, np.clip(wished, 0.0, self.space.upper), start))
-        straight = self.limits.holds(there)
+        straight = self.limits.tight(there)
         start = np.where(straight[:, None], there, start)
-        found = straight | self.limits.holds(start)
+        loose = ~straight & ~self.limits.tight(start)
+        found = ~loose | self.limits.holds(start)
         active = self.space.active(start)
         way = np.where(real if active is None else real & active, wished - start, 0.0)
         way -= way @ self.A.T @ self.back.T
@@ -120,7 +121,7 @@ class Region:
             tried[:, ~real] = start[rows][:, ~real]
             inside = ((tried > -1e-12) & (tried < self.space.upper + 1e-12)).all(axis=1)
             tried = np.clip(tried, 0.0, self.space.upper)
-            inside &= self.limits.holds(tried)
+            inside &= self.limits.tight(tried) | (loose[rows] & self.limits.holds(tried))
             best[rows[inside]], low[rows[inside]] = tried[inside], t[rows[inside]]
             high[rows[~inside]] = t[rows[~inside]]
             rows = rows[low[rows] < high[rows]]
@@ -194,7 +195,7 @@ class Region:
         Sobol points are taken if enough of them keep the limits. Otherwise they are one of each cluster of many points
         that were drawn.
         """
-        points = self.sobol(count, rng)
+        points = distinct(self.sobol(count, rng))
         if len(points) >= count:
             return points[:count]
         return stratified(self.filled(POOL * count, rng), count)
@@ -234,18 +235,17 @@ def _share(space: Space) -> float:
 
 @lru_cache(maxsize=64)
 def _region(space: Space) -> Region:
-    return Region(space, space.limits)  # type: ignore[arg-type]  # `region` asks for spaces with limits
+    return Region(space, space.limits)  # type: ignore[arg-type]  # not None
 
 
-def region(domain: Box | Space) -> Region | None:
-    """Returns what keeps the limits of a space, or None for a domain without limits."""
-    return _region(domain) if isinstance(domain, Space) and domain.limits is not None else None
+def region(domain: Box | Space) -> Region:
+    """Returns what keeps the limits of a domain, which has some."""
+    return _region(cast("Space", domain))
 
 
 def kept(domain: Box | Space, points: Array, anchors: Array | None = None) -> Array:
-    """Returns the points that keep the limits of a domain (see `Region.kept`), or all if it has none."""
-    found = region(domain)
-    return points if found is None else found.kept(points, anchors)
+    """Returns the points that keep the limits of a domain, which has some (see `Region.kept`)."""
+    return region(domain).kept(points, anchors)
 
 
 def stratified(points: Array, count: int) -> Array:
@@ -253,7 +253,7 @@ def stratified(points: Array, count: int) -> Array:
 
     Points farthest apart would all lie on borders. Centres of clusters (Lloyd 1982) would leave borders out.
     """
-    points = points[np.sort(np.unique(points, axis=0, return_index=True)[1])]
+    points = distinct(points)
     centres, squares = points[:count].copy(), np.square(points).sum(axis=1)
     owner = np.zeros(len(points), dtype=np.intp)
     for _ in range(LLOYD):

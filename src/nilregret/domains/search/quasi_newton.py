@@ -114,7 +114,10 @@ class _Climbers:
         if any_held := held.any():
             uphill = np.where(held, 0.0, uphill)
             bend = np.where(held[:, :, None] | held[:, None, :], self.unit, bend)
-        step = np.asarray(np.linalg.solve(bend, uphill[:, :, None])[:, :, 0], dtype=np.float64)
+        try:
+            step = np.asarray(np.linalg.solve(bend, uphill[:, :, None])[:, :, 0], dtype=np.float64)
+        except np.linalg.LinAlgError:  # Curvatures of very different sizes. The gradient replaces every step.
+            step = np.zeros_like(uphill)
         if any_held:
             step = np.where(held, 0.0, step)
         # The part of the step within the sides must lead upwards, otherwise the gradient replaces the step.

@@ -17,7 +17,7 @@ from ...domains.domain import Arms, Box, Domain, Space, enclosing_box
 from ...domains.search.arms import best_arm, checked_scores
 from ...domains.search.boxes import AcquisitionFunction, Found, PointSearch, real_columns
 from ...domains.search.designs import uniform
-from ...domains.search.feasible import region
+from ...domains.search.feasible import kept
 from ...errors import InvalidInput
 from ...gp import AtPoints, AveragedPoints, CandidateMoments, PointBelief, PointPosterior, RepeatedPlays, Terms
 from ...gp.choice import posterior_at_points
@@ -32,6 +32,7 @@ from .rounds import PointRound
 
 MOST_DRAWS = 1000  # attempts to draw a uniform point that has not failed
 NEARLY = 0.01  # share of the diagonal: points so near to one that has only failed are not played
+LEAST_EXTENT = 1e-9  # of the points that keep known limits, as a share of a range
 SHORT = 1e-3  # rounds: the lengthscale in time of a function that is new in each round
 
 
@@ -205,8 +206,8 @@ class PointEngine(Engine[PointBelief]):
                 placed, surface, domain, candidates=points, scores=scores,
                 tried=question.tried(), rng=lambda: question.randomness.draws,
             )  # fmt: skip
-        if (inside := region(domain)) is not None and not inside.limits.holds(placed[None])[0]:
-            placed = np.concatenate([inside.kept(placed[None], self.found.point[None]), self.found.point[None]])[0]
+        if domain.limits is not None and not domain.limits.holds(placed[None])[0]:
+            placed = np.concatenate([kept(domain, placed[None], self.found.point[None]), self.found.point[None]])[0]
         none_left(bool(self._failed) and bool(np.isneginf(surface.values(placed[None]))[0]))
         return Decision(frozen(placed), None, explored=False)
 
@@ -324,7 +325,7 @@ class PointEngine(Engine[PointBelief]):
             quick = dense and isinstance(posterior, PointPosterior)
             means = posterior.average if quick else posterior.landmark_means()
             count = self.search.incumbents
-            if isinstance(domain, Space) and domain.limits is not None:
+            if domain.limits is not None:
                 holds = domain.limits.holds(domain.snap(posterior.landmarks[:, self.before :]))
                 means = np.where(holds, means, -np.inf)
             best = [int(means.argmax())] if count == 1 else np.argsort(-means, kind="stable")[:count]
@@ -341,6 +342,8 @@ class PointEngine(Engine[PointBelief]):
             real, unit = np.zeros(domain.dimension, dtype=bool), np.ones(domain.dimension)
         else:
             real, unit = real_columns(domain), domain.upper - domain.lower
+            if domain.limits is not None:  # What is left may be smaller than that neighbourhood.
+                unit = np.maximum(np.ptp(self._search_candidates(domain), axis=0), LEAST_EXTENT)
         for failed in self._failed.values():
             offsets = np.abs(points - failed) / unit
             near = np.linalg.norm(offsets[:, real], axis=1) <= NEARLY * np.sqrt(domain.dimension)
