@@ -334,8 +334,9 @@ def test_a_call_that_fails_takes_nothing():
     assert [each.named for each in study.enqueued] == [4, 5]
 
 
-def test_two_that_ask_at_once_take_each_entry_once(places):
-    url = places("sqlite")()
+@pytest.mark.parametrize("kind", ["sqlite", POSTGRESQL])
+def test_two_that_ask_at_once_take_each_entry_once(kind, places):
+    url = places(kind)()
     nr.Study(UCB, storage=url).enqueue(list(range(10)))
     studies = [nr.Study.open(storage=url) for _ in range(3)]
     taken = []
@@ -563,6 +564,8 @@ def test_points_to_try_first_on_the_command_line(tmp_path, monkeypatch):
     assert data("enqueue", *place, '[{"depth": 3}, {"depth": 4}]')[1]["named"] == {"depth": 4}
     assert [each["number"] for each in data("enqueue", *place, "--withdraw", 1)] == [0, 2]
     assert "2: depth=4" in run("enqueue", *place)
+    assert [each["number"] for each in data("show", *place)["enqueued"]] == [0, 2]
+    assert "to try first" in run("show", *place)
     assert data("ask", *place)["parameters"]["depth"] == 2
     assert data("ask", *place)["enqueued"]
     assert "No point waits" in run("enqueue", *place)

@@ -450,6 +450,21 @@ def test_a_server_that_is_restarted_is_found_again():
         )
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_reader_sees_one_moment_in_all_its_statements(places, kind):
+    study = made(places(kind)())
+    tables, known = study.storage.tables, len(study.trials)
+    with study.storage._database.transaction(write=False) as connection:
+        counts = [
+            sqlalchemy.select(sqlalchemy.func.count()).select_from(table) for table in (tables.trials, tables.arms)
+        ]
+        assert connection.execute(counts[0]).scalar_one() == known
+        study.enqueue(0)
+        study.ask()  # A change, and the trial that goes with it.
+        assert [connection.execute(count).scalar_one() for count in counts] == [known, 0]
+    assert study.ask().number == known + 1
+
+
 def test_connections_that_the_server_has_closed_are_replaced(postgres):
     study = made(postgres.url())
     postgres.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid != pg_backend_pid()")

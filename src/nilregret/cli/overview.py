@@ -58,7 +58,7 @@ def overview(study: Study) -> dict[str, Any]:
         "multipliers": study.multipliers.tolist(), "saturated": study.saturated,
         "norm_bounds": [list(pair) for pair in study.norm_bounds],
         "pending": [with_history(trial) for trial in trials if trial.state == "pending"],
-        "delays": _delays(study, trials),
+        "enqueued": [entry._asdict() for entry in study.enqueued], "delays": _delays(study, trials),
         "notes": [*cautions(study.policy, Answered.of(trials), study.multipliers).values(), *study.remarks.values()],
     }  # fmt: skip
 
@@ -201,6 +201,7 @@ def overview_parts(summary: dict[str, Any], study: Study) -> list[str | Table]:
             ("study", summary["name"]), ("policy", summary["algorithm"]), ("domain", _domain(study)),
             ("goal", f"{summary['goal']}, seed {summary['seed']}"),
             ("trials", f"{summary['trials']['all']}" + (f": {counts}" if counts else "")),
+            ("to try first", len(summary["enqueued"]) or None),
             ("about", summary["about"]), ("first asked", moment(summary["first_asked_at"])),
             ("last answer", moment(summary["last_told_at"])), *_best_facts(summary),
             (best_label(summary["goal"]), _at(summary["best_told"])), ("progress", _milestones(summary["progress"])),

@@ -29,6 +29,8 @@ KEY = 0x6E726774  # "nrgt", the key of the lock under which tables are made.
 # Settings end with the transaction. `lock_timeout` limits the wait for another writer.
 BEGIN = f"BEGIN; SET LOCAL lock_timeout = '{LOCK_SECONDS:.0f}s'"
 BEGIN_WRITING = f"{BEGIN}; SET LOCAL synchronous_commit = off"
+# Readers see one moment in all statements. Otherwise a change could be read without a trial of the same commit.
+BEGIN_READING = BEGIN.replace("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ", 1)
 # A log entry that is committed with the server's own settings.
 FLUSH = "SELECT pg_logical_emit_message(true, 'nilregret', '')"
 COMMIT_AND_FLUSH = f"COMMIT; {FLUSH}"
@@ -78,7 +80,8 @@ class PostgresDatabase(Database):
         driver = self._driver()
         flushed = write and self._flushes(driver)
         with self._translate_errors(driver):
-            connection, cursor = self._connect(BEGIN_WRITING if flushed else BEGIN, driver)
+            begin = BEGIN_WRITING if flushed else BEGIN if write else BEGIN_READING
+            connection, cursor = self._connect(begin, driver)
             try:
                 yield connection
                 cursor.execute(COMMIT_AND_FLUSH if flushed else "COMMIT")
