@@ -114,6 +114,15 @@ def test_points_that_wait_are_tried_first():
     assert not nr.Enough(1e6)(study)
 
 
+def test_new_points_are_tried_before_it_is_enough():
+    study = study_of([math.sin(i) for i in range(30)])
+    study.widen(x=nr.Float(-6, 6))
+    for i in range(10):
+        assert not nr.Enough(1e6)(study)
+        study.add({"x": 6 * math.sin(i), "y": 0.5}, math.sin(i))
+    assert nr.Enough(1e6)(study)
+
+
 def test_noise_that_no_repeat_showed_may_hide_a_shape():
     draws = np.random.default_rng(0).normal(size=40)
     told = [float(draw) if i != 3 else 9.0 for i, draw in enumerate(draws)]

@@ -44,6 +44,7 @@ AHEAD = 10  # The trials whose gain must be small, in gains of the next one.
 LAST, LEAST_LAST = 1 / 3, 10  # The last trials, a share of all and at least so many, in which the best value
 STILL = 0.1  # rose by no more than this share of the gain that counts.
 QUIET = 0.5  # The noise, as a share of that gain, up to which it hides nothing.
+GROWN = ("widened", "added", "restored")  # The changes after which there are new points, and ten more trials at least.
 PERCENT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*")
 
 
@@ -130,6 +131,8 @@ class Enough:
         trials = [trial for trial in study.trials if trial.reward is not None and trial.number >= since]
         if not any(trial.feasible is not False for trial in trials) or study.enqueued:
             return None
+        if (more := _grown(study)) is not None and sum(trial.asked_order > more for trial in trials) < LEAST_LAST:
+            return None
         return self._by_gain(study, trials) or self._by_cost(study, trials)
 
     def _by_gain(self, study: Study, trials: list[Trial]) -> str | None:
@@ -196,6 +199,11 @@ def _rising(study: Study, trials: list[Trial]) -> Array:
     """Returns the values told, of which more is better, `(n,)`, and -inf where a constraint was violated."""
     sign = 1.0 if study.goal == "maximize" else -1.0
     return np.array([-math.inf if trial.feasible is False else sign * (trial.reward or 0.0) for trial in trials])
+
+
+def _grown(study: Study) -> int | None:
+    """Returns the place in the order of events at which points were last added to the domain, or None."""
+    return max((change.order for change in study.changes if change.kind in GROWN), default=None)
 
 
 def _last(count: int) -> int:
