@@ -157,7 +157,8 @@ def _check_share(
             return
         drawn += len(points)
         kept += [len(points) - missed[:, limits.owner == each].any(axis=1).sum() for each in range(len(kept))]
-    shares = [f"{text!r} {numeral(100.0 * each / drawn, 2)}%" for text, each in zip(limits.texts, kept, strict=True)]
+    worst = np.argsort(kept, kind="stable")[:MOST_NAMED]
+    shares = [f"{limits.texts[i]!r} {numeral(100.0 * kept[i] / drawn, 2)}%" for i in worst]
     raise InvalidInput(
         f"None of {drawn:,} points drawn from the space keeps its limits. Of the points keep: {', '.join(shares)}. "
         "Usually a limit is mistyped, or in other units than its parameters. Otherwise narrow the ranges to where the "
