@@ -148,6 +148,16 @@ def test_a_search_keeps_limits_to_the_last_digit():
     assert blend.tight(np.array([[0.1 + 0.2, 0.5, 0.2], [0.3, 0.5, 0.2 + 1e-8]])).tolist() == [True, False]
 
 
+def test_slopes_of_gaps():
+    of = nr.Space(a=nr.Float(0, 1), b=nr.Float(0, 3), r=nr.Float(1e-4, 1, log=True), n=nr.Int(1, 10))
+    limits = of.where("a + b <= 2", "a * b * n <= 9", "log(r) <= a", "a - b / 3 == 0.1", lambda a: a <= 0.9).limits
+    at = of.inside("points", [{"a": 0.5, "b": 1.2, "r": 0.1, "n": 4}])
+    ten = math.log(1e4)
+    expected = [[1, 3, 0, 0], [4.8, 6, 0, 0], [-1, 0, ten, 0], [1, -1, 0, 0], [0, 0, 0, 0]]
+    assert np.allclose(limits.jacobian(at)[0], expected, atol=1e-6)
+    assert np.allclose(limits.jacobian(np.zeros((2, 4)))[:, 3], [-1, 1, 0, 0])
+
+
 def test_a_grid_has_the_points_that_keep_the_limits():
     blends = nr.Space(a=nr.Float(0, 1), b=nr.Float(0, 1), c=nr.Float(0, 1)).where("a + b + c == 1").grid(11)
     assert (len(blends), loads(dumps(blends))) == (66, blends)

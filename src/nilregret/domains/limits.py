@@ -144,26 +144,32 @@ class Limits:
     def jacobian(self, points: Array, *, step: float = 1e-6) -> Array:
         """Returns the slopes of the gaps in the columns of real parameters, and 0 in the others, `(n, m, d)`.
 
-        They are central differences, one-sided at the ends of a range.
+        They are exact for linear comparisons, 0 for functions, and otherwise central differences, one-sided at the ends
+        of a range.
         """
-        n, m, columns = len(points), len(self._truths), self._sloped
-        result, places = np.zeros((n, m, self.dimension)), np.arange(len(columns))
+        n, bent, columns = len(points), *self._bent
+        result, places = np.zeros((n, len(self._truths), self.dimension)), np.arange(len(columns))
+        for place in self.straight:
+            row, bound, equal = self.line(place)
+            side = np.sign(points @ row - bound)[:, None] if equal else 1.0
+            result[:, place] = side * np.where(self.real, row, 0.0)
         ends = np.clip(points[:, columns].T + np.array([-step, step])[:, None, None], 0.0, 1.0)
         moved = np.broadcast_to(points, (2, len(columns), *points.shape)).copy()
         moved[:, places, :, columns] = ends.swapaxes(0, 1)
-        low, high = self.gaps(moved.reshape(-1, self.dimension)).reshape(2, len(columns), n, m)
+        gaps = self._evaluated(moved.reshape(-1, self.dimension), places=bent)[0]
+        low, high = gaps.reshape(2, len(columns), n, len(bent))
         with np.errstate(invalid="ignore"):
             rise = (high - low) / (ends[1] - ends[0])[..., None]
-        result[:, :, columns] = rise.transpose(1, 2, 0)
+        result[:, bent[:, None], columns] = rise.transpose(1, 2, 0)
         return np.where(np.isfinite(result), result, 0.0)
 
     @cached_property
-    def _sloped(self) -> IndexArray:
-        """Columns of real parameters that texts name."""
-        named = np.zeros(self.dimension, dtype=bool)
-        for name in self._named:
-            named[self.columns[name]] = True
-        return np.flatnonzero(self.real & named)
+    def _bent(self) -> tuple[IndexArray, IndexArray]:
+        """Places of the texts' comparisons that are not linear, and columns of the real parameters in them."""
+        places = [i for i, truth in enumerate(self._truths) if truth.names and i not in self.straight]
+        names = frozenset[str]().union(*(self._truths[place].names for place in places))
+        columns = [self.columns[name].start for name in names if self.parameters[name].real]
+        return np.array(places, dtype=np.intp), np.sort(np.array(columns, dtype=np.intp))
 
     @property
     def conditional(self) -> frozenset[str]:
@@ -210,13 +216,17 @@ class Limits:
         row, bound = truth.line  # type: ignore[misc]  # of those that are linear
         return row, bound, truth.equal
 
-    def _evaluated(self, points: Array, *, exact: bool = False) -> tuple[Array, Array]:
+    def _evaluated(
+        self, points: Array, *, exact: bool = False, places: IndexArray | None = None
+    ) -> tuple[Array, Array]:
         """Returns gaps, and gaps less what rounding may do, each `(n, m)`.
 
         Args:
             points: `(n, d)`.
             exact: True to decode to the last digit, which takes longer.
+            places: of the comparisons, or None for all.
         """
+        truths = self._truths if places is None else [self._truths[place] for place in places]
         active = self._conditions.active(points) if self._conditions.needs else None
         starts = {name: self.columns[name].start for name in self._conditions.needs}
         values = Values(
@@ -225,9 +235,9 @@ class Limits:
             points,
             exact,
         )
-        gaps = np.empty((2, len(points), len(self._truths)))
+        gaps = np.empty((2, len(points), len(truths)))
         with np.errstate(all="ignore"):
-            for place, truth in enumerate(self._truths):
+            for place, truth in enumerate(truths):
                 gaps[0, :, place], gaps[1, :, place] = truth.of(values)
         return gaps[0], gaps[1]
 
