@@ -66,7 +66,7 @@ class Admmbo(ScriptedPolicy):
             )
         if self.domain.limits is not None:
             raise InvalidInput(
-                "This method keeps no known limits: its steps know only ranges. Take a policy such as nr.auto, or a "
+                "This method keeps no known limits: its steps know only ranges. Take the policy `auto`, or a "
                 "space without `where`."
             )
         for name in ("constraints", "start", "steps", "candidates"):
