@@ -38,7 +38,7 @@ def scale(axis: ParameterAxis, options: Sequence[Any], **more: Any) -> Axis:
     """Returns the axis of a parameter, with the ticks that a person would write."""
     parameter, name = axis.parameter, axis.name
     if isinstance(parameter, Choice):
-        words = [shortened(worded(option)) for option in options]
+        words = [option_word(option) for option in options]
         ticks = [(float(i), word) for i, word in enumerate(words)]
         steep = sum(map(len, words)) > LONG
         return Axis(label=name, limits=(-0.5, len(words) - 0.5), ticks=ticks, grid=False, steep=steep, **more)
@@ -51,6 +51,11 @@ def scale(axis: ParameterAxis, options: Sequence[Any], **more: Any) -> Axis:
     if isinstance(parameter, Int):
         return Axis(label=name, limits=(low - 0.5, high + 0.5), whole=True, **more)
     return Axis(label=name, limits=(low, high), **more)
+
+
+def option_word(option: Any) -> str:
+    """Returns an option in a few letters."""
+    return shortened(worded(option))
 
 
 def shortened(word: str) -> str:

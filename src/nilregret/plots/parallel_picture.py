@@ -11,7 +11,6 @@ import numpy as np
 from .._utils.checks import Array, many
 from .._utils.numerals import numeral
 from ..domains.domain import Domain
-from ..domains.options import worded
 from ..domains.parameters import Choice, Int
 from ..errors import InvalidInput
 from ..storage.record import Trial
@@ -21,7 +20,7 @@ from ..study.function import axes as axes_of
 from ..study.function import is_active, value_at
 from ..study.quantities import Quantity, quantity
 from ..study.study import Study
-from .along import places
+from .along import option_word, places
 from .base import reward_label
 from .drawing import draw
 from .scene import Axis, Line, Mark, Panel, Picture, Words
@@ -206,7 +205,7 @@ def _ticks(axis: ParameterAxis) -> list[tuple[float, str]]:
     if isinstance(parameter, Choice):
         count = len(parameter.options)
         every = -(-count // MOST_WORDS)
-        return [(_option(float(i), count), worded(option)[:18]) for i, option in enumerate(parameter.options)][::every]
+        return [(_option(float(i), count), option_word(option)) for i, option in enumerate(parameter.options)][::every]
     low, high = float(parameter.low), float(parameter.high)
     if high == low:
         return [(0.5, numeral(low))]

@@ -23,7 +23,7 @@ def trial_json(trial: Trial) -> Json:
         "state": trial.state,
         "reward": trial.reward,
         "reason": trial.abandoned.reason if trial.abandoned and trial.state == "abandoned" else trial.reason,
-        "parameters": readable(trial.parameters),
+        "parameters": parameters_json(trial),
         "point": trial.point.tolist(),
         "arm": trial.arm,
         "context": context_json(trial),
@@ -65,6 +65,12 @@ def with_history(trial: Trial) -> Json:
             for before in trial.corrected
         ],
     }
+
+
+def parameters_json(trial: Trial) -> Json | None:
+    """Returns the parameters of a trial by name, or None without names."""
+    found: Json | None = readable(trial.parameters)
+    return found
 
 
 def context_json(trial: Trial) -> Json | list[float] | None:

@@ -13,7 +13,6 @@ import numpy as np
 from starlette.responses import StreamingResponse
 
 from ..._utils.checks import Array
-from ...domains.options import readable
 from ...errors import NoRegretError
 from ...serialize import plain_loads
 from ...storage import StoredStudy
@@ -22,7 +21,7 @@ from ...storage.trial import Answer as Earlier
 from ...storage.trial import Plays
 from ...study.definition import PROPENSITIES
 from ...study.study import Study
-from ...study.trial_json import context_json
+from ...study.trial_json import context_json, parameters_json
 from ..wire import messages
 from ..wire.decision_ids import Ids
 from ..work.commands import TellResult
@@ -78,7 +77,7 @@ def _known(study: Study, name: str) -> float | None:
 
 def decision(worker: StudyWorker, ids: Ids, trial: Trial, propensity: float | None = None) -> messages.Decision:
     """Returns a trial as it was when it was decided, so that a retry gets the same reply."""
-    parameters = None if trial.settings is None else readable(trial.parameters)
+    parameters = parameters_json(trial)
     context = None if trial.context is None else context_json(trial)
     return messages.Decision(
         ids.of(worker.tenant, worker.stored, trial.number), trial.number, parameters, trial.point.tolist(),
