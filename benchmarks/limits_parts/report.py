@@ -1,7 +1,7 @@
 """What runs under limits say."""
 
 import numpy as np
-from limits_parts.known import OUTSIDE
+from limits_parts.known import KEPT, OUTSIDE
 from tuning_parts.report import finite, mean, present
 
 DRAWS = 2000
@@ -41,7 +41,8 @@ def text(cache, problems, methods, seeds, trials):
     for j, method in enumerate(methods[1:], start=1):
         lines.append(f"{methods[0]} less {method}: {_against(last, j)}")
         for i, problem in enumerate(problems if known else ()):
-            lines.append(f"    {problem.name:16} {_against(last[[i]], j, ['log10 regret'])}")
+            if np.isfinite(last[i, [0, j]]).all(axis=0).any():
+                lines.append(f"    {problem.name:16} {_against(last[[i]], j, ['log10 regret'])}")
     return "\n".join(lines)
 
 
@@ -63,7 +64,7 @@ def regrets(cache, problems, methods, seeds, trials, count):
 def best_feasible(run, count):
     """The best feasible value; -inf without one."""
     return max(
-        (value for value, worst in zip(run["values"][:count], run["worst"], strict=False) if worst <= OUTSIDE),
+        (value for value, worst in zip(run["values"][:count], run["worst"], strict=False) if worst <= KEPT),
         default=-np.inf,
     )
 
@@ -109,7 +110,7 @@ def advice_text(cache, problems, method, seeds, trials):
         for seed in seeds:
             if cache.has(problem.name, method, seed, trials):
                 run = cache.runs[problem.name, method, seed]
-                feasible = min(run["worst"]) <= OUTSIDE
+                feasible = min(run["worst"]) <= KEPT
                 without += not feasible
                 wrong += run["advice"] is None if feasible else run["advice"] is not None
                 wrong += feasible and run["advice"] is not None and run["worst"][run["advice"]] > 0.0
