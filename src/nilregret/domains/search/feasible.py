@@ -11,7 +11,7 @@ limits. Only real columns move: whole numbers and choices of a point stay as the
 | g, J | | gaps of the comparisons, and their slopes | (n, m), (n, m, d) |
 
 A point outside takes a few steps u - J^+ max(g, 0) within the equalities. Then c + t P (u - c) with the largest t that
-keeps the limits is found by bisection. So a point ends on a border to all digits, whatever the limits are.
+keeps the limits is found by bisection. So a few points end on a border to all digits, whatever the limits are.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ from ..limits import Limits
 from ..limits_linear import Polytope
 
 CORRECTIONS = 4  # steps towards the limits
-HALVINGS = 44  # of the way to a border
+FINE, ROUGH = 2.0**-44, 2.0**-24  # shares of a way that may be left before a border, of a few points and of many
+MANY = 8  # points, which are candidates: the best of them are refined later
+SECTIONS = 15  # points of a way that are looked at together
 BURN_IN = 32  # steps of hit and run, and as many for each column
 MOST_SOBOL = 2**14  # points of a design that are looked at
 BATCH, MOST_DRAWN = 2**11, 2**20  # points drawn at a time, and in all, until one keeps the limits
@@ -114,21 +116,29 @@ class Region:
         active = self.space.active(start)
         way = np.where(real if active is None else real & active, wished - start, 0.0)
         way -= way @ self.A.T @ self.back.T
-        low, high = np.zeros(len(start)), np.ones(len(start))
-        best, rows, t = start.copy(), np.flatnonzero(found), high.copy()
-        for _ in range(HALVINGS):
-            tried = start[rows] + t[rows, None] * way[rows]
-            tried[:, ~real] = start[rows][:, ~real]
-            inside = ((tried > -1e-12) & (tried < self.space.upper + 1e-12)).all(axis=1)
-            tried = np.clip(tried, 0.0, self.space.upper)
-            inside &= self.limits.tight(tried) | (loose[rows] & self.limits.holds(tried))
-            best[rows[inside]], low[rows[inside]] = tried[inside], t[rows[inside]]
-            high[rows[~inside]] = t[rows[~inside]]
-            rows = rows[low[rows] < high[rows]]
-            if not len(rows):
-                break
-            t = 0.5 * (low + high)
+        best, rows, low, width = start.copy(), np.flatnonzero(found), np.zeros(len(start)), 1.0
+        ends, inside = self._on_way(start[rows], way[rows], np.ones((len(rows), 1)), loose[rows])
+        best[rows] = np.where(inside, ends[:, 0], best[rows])
+        rows = rows[~inside[:, 0]]
+        while len(rows) and width > (FINE if len(start) <= MANY else ROUGH):
+            k = min(max(BATCH // len(rows), 1), SECTIONS)
+            t = low[rows, None] + width * np.arange(1, k + 1) / (k + 1)
+            tried, inside = self._on_way(start[rows], way[rows], t, loose[rows])
+            last = np.where(inside.all(axis=1), k, inside.argmin(axis=1)) - 1  # before the first one outside
+            on, width = np.flatnonzero(last >= 0), width / (k + 1)
+            best[rows[on]], low[rows[on]] = tried[on, last[on]], t[on, last[on]]
         return best, found
+
+    def _on_way(self, start: Array, way: Array, t: Array, loose: Mask) -> tuple[Array, Mask]:
+        """Returns the points start + t way, `(n, k, d)` for shares t `(n, k)`, and which keep the limits, `(n, k)`."""
+        tried = start[:, None] + t[..., None] * way[:, None]
+        inside = ((tried > -1e-12) & (tried < self.space.upper + 1e-12)).all(axis=2)
+        tried = np.clip(tried, 0.0, self.space.upper)
+        flat = tried.reshape(-1, tried.shape[2])
+        kept = self.limits.tight(flat).reshape(t.shape)
+        if loose.any():
+            kept |= loose[:, None] & self.limits.holds(flat).reshape(t.shape)
+        return tried, inside & kept
 
     @property
     def middle(self) -> Array:

@@ -55,19 +55,29 @@ class _Ascent:
         self.limits, self.slopes_at, self.start, self.unit = region.limits, slopes_at, start, unit
         active = region.space.active(start[None])
         self.free = np.flatnonzero(region.real if active is None else region.real & active[0])
-        self.below = np.flatnonzero(~self.limits.equal)
-        slopes = self.limits.jacobian(start[None])[0][self.below]
+        self.bent = np.setdiff1d(np.flatnonzero(~self.limits.equal), self.limits.straight)
+        slopes = self.limits.jacobian(start[None])[0][self.bent] if len(self.bent) else np.zeros((0, 1))
         self.sizes = np.maximum(np.linalg.norm(slopes, axis=1), 1e-9)
-        self.A = region.A[:, self.free]
-        self.b = region.b - np.delete(region.A, self.free, axis=1) @ np.delete(start, self.free)
+        self.A, self.b = self.of_free(region.A, region.b)
+        self.G, self.h = self.of_free(*self.limits.linear or (np.zeros((0, len(start))), np.zeros(0)))
         self.evaluations = 0
+
+    def of_free(self, rows: Array, bounds: Array) -> tuple[Array, Array]:
+        """Returns rows of length 1 and bounds of those linear limits that have columns that move."""
+        moving = rows[:, self.free]
+        sizes = np.linalg.norm(moving, axis=1)
+        some = sizes > 0.0
+        bounds = bounds - np.delete(rows, self.free, axis=1) @ np.delete(self.start, self.free)
+        return moving[some] / sizes[some, None], bounds[some] / sizes[some]
 
     def end(self, steps: int) -> Array:
         """Returns the end of the ascent, `(d,)`, which keeps the limits but for rounding."""
         from scipy import optimize  # slow to import, and only limits need it
 
         rules: list[dict[str, Any]] = []
-        if len(self.below):
+        if len(self.G):
+            rules.append({"type": "ineq", "fun": lambda x: self.h - self.G @ x, "jac": lambda _: -self.G})
+        if len(self.bent):
             rules.append({"type": "ineq", "fun": self.room, "jac": self.room_slopes})
         if len(self.A):
             rules.append({"type": "eq", "fun": lambda x: self.A @ x - self.b, "jac": lambda _: self.A})
@@ -96,11 +106,11 @@ class _Ascent:
         return -float(values[0]) / self.unit, -slope
 
     def room(self, x: Array) -> Array:
-        """Returns minus the gap of each inequality, in units of its slope at the start."""
-        gaps = self.limits.gaps(self.placed(x))[0][self.below] / self.sizes
+        """Returns minus the gap of each inequality that is not linear, in units of its slope at the start."""
+        gaps = self.limits.gaps(self.placed(x))[0][self.bent] / self.sizes
         return np.asarray(-np.clip(np.nan_to_num(gaps, nan=FARTHEST), -FARTHEST, FARTHEST))
 
     def room_slopes(self, x: Array) -> Array:
         """Returns the slopes of `room`."""
-        slopes = self.limits.jacobian(self.placed(x))[0][self.below][:, self.free]
+        slopes = self.limits.jacobian(self.placed(x))[0][self.bent][:, self.free]
         return np.asarray(-slopes / self.sizes[:, None])
