@@ -6,7 +6,7 @@
 - play: random spaces (`limits_parts/fuzzed.py`) of one to eight parameters of all kinds, a quarter conditional. They
   have one to five limits that a random point keeps: linear, curved, slices down to 3e-5 of a range, options,
   disjunctions, remainders, `not`, functions, one or two equalities. In each, a design, uniform points, candidates and
-  mutations are drawn. A study with a cheap search asks five times, forced rounds and a batch of two among them. Its
+  mutations are drawn. A study with a cheap search asks three times, forced rounds and a batch of two among them. Its
   reward is linear, so that the optimum is on a border. In every tenth space it goes on: a failure, a better point
   outside is added, one is asked among points outside. In every `--auto`th space `nr.auto` plays 14 trials. An oracle
   that evaluates the limits by Python checks all points (1e-9 of the size of the terms, or of 1 if they are smaller).
@@ -32,8 +32,8 @@ from nilregret.domains.search.boxes import PointSearch
 from nilregret.domains.search.designs import design, mutated, uniform
 
 OUTSIDE, FEW = 1e-9, 2**14
-LONG, BLOCK = 10, 100  # of how many spaces one has a long study; spaces of a task
-SEARCH = PointSearch(candidates=32, around=8, starts=1, evaluations=6, mutations=8)
+LONG, BLOCK = 10, 50  # of how many spaces one has a long study; spaces of a task
+SEARCH = PointSearch(candidates=16, around=6, starts=1, evaluations=4, mutations=6)
 COSTS = {
     "a sum of 4 <= 1": (4, "a + b + c + d <= 1"),
     "a sum of 5 == 1": (5, "a + b + c + d + e == 1"),
@@ -75,8 +75,8 @@ def policy_of(space, rolls):
     """Returns a policy with a cheap search."""
     kernel = nr.Matern(2.5, 0.3)
     explore = rolls.of(
-        (nr.slots.InitialDesign(3), nr.slots.InitialDesign(2, middle=True), nr.slots.Uniform(0.3),
-         nr.slots.CoordinateSearch(after=2, every=2))
+        (nr.slots.InitialDesign(1), nr.slots.InitialDesign(2, middle=True), nr.slots.Uniform(0.3),
+         nr.slots.CoordinateSearch(after=1, every=2))
     )  # fmt: skip
     make = rolls.of((nr.gp_ucb, nr.gp_ucb, nr.expected_improvement, lambda *a, **k: nr.gp_ts(*a, norm_bound=1.0, **k)))
     more = {"pending": "hallucinate"} if make is nr.gp_ucb and rolls.chance(0.5) else {}
@@ -99,7 +99,7 @@ def played(space, limits, rolls, number, seen, *, auto):
 
     policy = nr.auto(space, budget=14) if auto else policy_of(space, rolls)
     study = bench.quiet(policy, seed=number)
-    for _ in range(9 if auto else 3):
+    for _ in range(9 if auto else 1):
         told(study, [study.ask()], weights, check, "one by one")
     told(study, study.ask(count=2), weights, check, "batch")
     if number % LONG and not auto:
@@ -119,8 +119,8 @@ def played(space, limits, rolls, number, seen, *, auto):
 def looked(space, limits, number, seen):
     """Checks designs and candidates."""
     rng = Draws(f"points {number}")
-    some = design(space, 5, rng, middle=number % 2 == 0)
-    drawn = {"design": some, "uniform": uniform(space, 5, rng), "candidate": SEARCH.candidate_points(space, number)}
+    some = design(space, 4, rng, middle=number % 2 == 0)
+    drawn = {"design": some, "uniform": uniform(space, 4, rng), "candidate": SEARCH.candidate_points(space, number)}
     drawn["mutation"] = mutated(space, some[:3], 6, rng)
     for kind, points in drawn.items():
         for point in points:
