@@ -11,12 +11,21 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret.algorithms.schema import parameter, table_of
+from nilregret.client import Client as Remote
 from nilregret.domains.changed import changed_space, gone_options, placed
 from nilregret.plots.along import seen_along
 from nilregret.policy.respaced import on_space
+from nilregret.serialize import from_plain
+from nilregret.serve.auth.caller import needed
+from nilregret.storage import MemoryStorage
 from nilregret.study.direction import state_after
 from nilregret.study.function import axes
 from nilregret.study.quantities import quantity
+from nilregret.testing.serving import Serving
+
+from .service import Client, plain
+from .test_operate import data, run
 
 SPACE = nr.Space(rate=nr.Float(0.0, 1.0), kind=nr.Choice("sgd", "adam"))
 WIDER = {"rate": nr.Float(0.0, 4.0), "kind": nr.Choice("adam", "lion")}
@@ -443,3 +452,77 @@ def test_a_trial_that_is_not_of_the_space_of_its_time_is_refused(tmp_path):
     connection.close()
     with pytest.raises(nr.errors.StorageError, match="Trial 1"):
         nr.Study.open(storage=url)
+
+
+# -- over HTTP and in a shell ----------------------------------------------------------------------------------------
+
+TABLES = {
+    "rate": {"type": "float", "low": 0.0, "high": 4.0},
+    "kind": {"type": "choice", "options": ["adam", "lion"]},
+    "momentum": {"type": "float", "low": 0.0, "high": 1.0},
+}
+AT = "/v1/studies/oven"
+
+
+def test_the_client_changes_a_space_as_a_study_does():
+    with Serving() as service:
+        study = Remote(service.url).create("oven", nr.auto(SPACE), goal="minimize")
+        for _ in range(4):
+            decision = study.ask()
+            study.tell(decision, loss(decision.parameters))
+        pending = study.ask()
+        given = {"momentum": nr.Float(0.0, 1.0), "was": {"momentum": 0.0}, **WIDER}
+        space = study.widen(**given, key="one")
+        assert space == changed_space(SPACE, {**WIDER, "momentum": nr.Float(0.0, 1.0)})
+        assert study.widen(rate=nr.Float(0.0, 5.0)).parameters["rate"].high == 5.0
+        assert study.widen(**given, key="one").parameters["rate"].high == 5.0  # the same request again
+        study.tell(pending, 1.0)
+        assert set(study.ask().parameters) == {"rate", "kind", "momentum"}
+        again = Remote(service.url).create("oven", nr.auto(SPACE), goal="minimize")
+        assert again.widen(rate=nr.Float(0.0, 5.0)).parameters["rate"].high == 5.0
+        with pytest.raises(nr.NoRegretError, match="`nesterov` is new"):
+            study.widen(nesterov=nr.Choice(True, False))
+        with pytest.raises(nr.NoRegretError, match="columns"):
+            study.widen(kind=nr.Choice(*range(5000)))
+
+
+def test_a_changed_space_over_http():
+    with Client(MemoryStorage()) as client:
+        client.put(AT, {"policy": plain(nr.auto(SPACE)), "seed": 3})
+        client.post(f"{AT}/decisions", {})
+        body = {"parameters": TABLES, "was": {"momentum": 0}}
+        status, said = client.post(f"{AT}/widen", body)
+        new = {**WIDER, "momentum": nr.Float(0.0, 1.0)}
+        assert (status, from_plain(said["space"])) == (200, changed_space(SPACE, new))
+        assert client.get(AT)[1]["policy"]["domain"] == said["space"]
+        assert client.put(AT, {"policy": plain(nr.auto(SPACE)), "seed": 3})[0] == 200
+        assert client.put(AT, {"policy": plain(nr.auto(from_plain(said["space"]))), "seed": 3})[0] == 200
+        assert client.post(f"{AT}/widen", body)[1] == said
+        events = client.get(f"{AT}/events")[1]["events"]
+        assert [each["kind"] for each in events] == ["asked", "widened"]
+        assert events[1]["change"]["space"] == said["space"]
+        for wrong in ({}, {"rate": {"type": "float"}}, {"rate": 3}, {"kind": {"type": "int", "low": 1, "high": 2}}):
+            status, said = client.post(f"{AT}/widen", {"parameters": wrong})
+            assert (status, said["error"]["field"].startswith("parameters")) == (422, True)
+    assert needed("POST", f"{AT}/widen") == "admin"
+
+
+def test_a_space_is_changed_on_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tuned(3, storage="sqlite:///a.db").close()
+    place = ("a.db", "study")
+    assert "kind: Choice(options=('adam', 'lion'))" in run(
+        "widen", *place, json.dumps(TABLES), "--was", '{"momentum": 0.0}'
+    )
+    assert set(nr.Study.open(storage="sqlite:///a.db").ask().parameters) == set(TABLES)
+    assert data("widen", *place, json.dumps(TABLES))["type"] == "Space"
+    for wrong in ("[1]", '{"rate": 3}', '{"rate": {"type": "float", "low": 3}}', '{"x": {"type": "float"}}'):
+        run("widen", *place, wrong, code=1)
+
+
+def test_a_table_describes_a_parameter_as_a_parameter_is_read():
+    declared = [
+        nr.Float(0.1, 1.0, log=True), nr.Float(0.0, 1.0, step=0.1), nr.Int(1, 9, step=2), nr.Choice("a", "b", None),
+        nr.when("a", [1, 2], nr.when("b", "x", nr.Int(1, 4))),
+    ]  # fmt: skip
+    assert [parameter(table_of(each)) for each in declared] == declared

@@ -216,6 +216,18 @@ class _Choice(Table, tag="choice", frozen=True):
     when: _When = None
 
 
+def table_of(declared: Parameter | Conditional) -> dict[str, Any]:
+    """Returns the table that describes a parameter, which `parameter` reads."""
+    if isinstance(declared, Conditional):
+        inner = table_of(declared.parameter)
+        return inner | {"when": inner.get("when", {}) | {declared.on: list(declared.values)}}
+    if isinstance(declared, Choice):
+        return {"type": "choice", "options": list(declared.options)}
+    kind = "float" if isinstance(declared, Float) else "int"
+    step = {} if declared.step is None else {"step": declared.step}
+    return {"type": kind, "low": declared.low, "high": declared.high, "log": declared.log} | step
+
+
 def parameter(table: Mapping[str, Any]) -> Parameter | Conditional:
     """Returns the parameter that a table describes."""
     kind = table.get("type")

@@ -10,7 +10,7 @@ import click
 from .common import echo, from_json, json_option, opened_study, print_json, study_command, wide_option
 from .read_commands import evaluate, explain, show, studies, trials
 from .study_commands import create, delete, export, import_, rename, sheet
-from .trial_commands import abandon, add, ask, enqueue, fail, tell
+from .trial_commands import abandon, add, ask, enqueue, fail, tell, widen
 
 if TYPE_CHECKING:
     from ..study.arms import Arm
@@ -101,7 +101,7 @@ def describe_arm(storage: str, study: str, arm: int, name: str | None, about: st
 GROUPS: Mapping[str, Sequence[str]] = {
     "Tune": ["tune", "work"],
     "Look at studies": ["studies", "show", "trials", "explain", "evaluate"],
-    "Decide one by one": ["create", "ask", "sheet", "tell", "add", "enqueue", "fail", "abandon"],
+    "Decide one by one": ["create", "ask", "sheet", "tell", "add", "enqueue", "fail", "abandon", "widen"],
     "Change arms": ["arms", "add-arm", "retire-arm", "restore-arm", "describe-arm"],
     "Keep studies": ["export", "import", "rename", "delete"],
     "Serve": ["serve", "token"],
@@ -121,6 +121,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "tell": ["tell studies.db oven 0 0.92", "tell studies.db oven 0 0.79 --revise"],
     "add": ['add studies.db oven \'{"heat": 200, "minutes": 30}\' 0.92'],
     "enqueue": ["enqueue studies.db oven '{\"heat\": 180}'", "enqueue studies.db oven --withdraw 0"],
+    "widen": ['widen studies.db oven \'{"heat": {"type": "float", "low": 100, "high": 300}}\''],
     "fail": ['fail studies.db oven 1 "burned to coal"'],
     "abandon": ['abandon studies.db oven 5 "the machine was switched off"'],
     "arms": ["arms studies.db oven"],
@@ -190,6 +191,7 @@ COMMANDS: list[click.Command] = [
     tell,
     add,
     enqueue,
+    widen,
     fail,
     abandon,
     arms,

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .._utils.checks import many
+from .._utils.checks import many, shown
 from .._utils.process_setting import handled, interrupt
+from ..errors import InvalidInput
+from ..serialize import to_plain
 from .common import (
     NEGATIVE_NUMBERS,
     complete_study,
@@ -106,6 +108,28 @@ def enqueue(storage: str, study: str, what: str | None, withdraw: int | None, *,
     listed = [f"{each.number}: {text}{'' if each.whole else ', and the policy chooses the rest'}"
               for each, text in zip(entries, words, strict=True)]  # fmt: skip
     echo("\n".join(listed) or "No point waits to be tried.")
+
+
+@study_command("Change the space of a study.")
+@click.argument("what", metavar="JSON")
+@click.option("--was", metavar="JSON", help="The value that each new parameter had so far.")
+@json_option
+def widen(storage: str, study: str, what: str, was: str | None, *, as_json: bool) -> None:
+    """Change parameters of STUDY, or add some. Every trial so far still teaches.
+
+    JSON has the new parameters by name, such as '{"heat": {"type": "float", "low": 100, "high": 300}}'.
+    """
+    from ..algorithms.schema import parameter, within
+
+    tables = from_json("JSON", what)
+    if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
+        raise InvalidInput(f"`JSON` is {shown(tables)}: it must have a table for each parameter, by name.")
+    read = {name: within(name, parameter, table) for name, table in tables.items()}
+    space = opened_study(storage, study).widen(was=from_json("--was", was), **read)
+    if as_json:
+        print_json(to_plain(space))
+    else:
+        echo("\n".join(f"{name}: {each!r}" for name, each in space.declared.items()))
 
 
 @study_command("Tell what came of a trial.", negative_numbers=True)

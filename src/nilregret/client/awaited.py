@@ -117,6 +117,7 @@ class AsyncRemoteStudy:
     retire_arm = _awaited(RemoteStudy.retire_arm)
     restore_arm = _awaited(RemoteStudy.restore_arm)
     describe_arm = _awaited(RemoteStudy.describe_arm)
+    widen = _awaited(RemoteStudy.widen)
     enqueue = _awaited(RemoteStudy.enqueue)
     enqueued = _awaited(RemoteStudy.enqueued)
     withdraw = _awaited(RemoteStudy.withdraw)

@@ -11,7 +11,10 @@ from urllib.parse import quote
 import numpy.typing as npt
 
 from .._utils.checks import Array, integer, study_name
+from ..algorithms.schema import table_of
+from ..domains.domain import Space
 from ..evaluation.estimators import Estimator
+from ..serialize import from_plain
 from ..serve.wire import messages as m
 from ..serve.wire.messages import EvaluationRequest, EvaluationResult, segment
 from ..study.direction import AnyPolicy, Goal
@@ -258,6 +261,21 @@ class RemoteStudy:
     def describe_arm(self, arm: int, *, name: str | None = None, about: Mapping[str, Any] | None = None) -> m.ArmSaid:
         """Records a name of an arm, facts about it, or both, and returns the arm."""
         return self._put_arm(arm, m.ArmRequest(name=name, about=plain("about", about)))
+
+    def widen(self, /, *, was: Mapping[str, Any] | None = None, key: str | None = None, **parameters: Any) -> Space:
+        """Changes the space of the study, and returns the space of now (see `Study.widen`).
+
+        Args:
+            was: value that each new parameter had in the trials so far.
+            key: see `ask`.
+            parameters: changed and new parameters.
+        """
+        tables = {name: plain(name, table_of(each)) for name, each in Space(**parameters).declared.items()}
+        body = m.WidenRequest(tables, plain("was", was))
+        found: Space = from_plain(
+            self._session.send("POST", f"{self.path}/widen", body, m.SpaceSaid, key_header(key)).space
+        )
+        return found
 
     def enqueue(self, points: Points | Mapping[str, Any] | int, *, key: str | None = None) -> list[m.EntrySaid]:
         """Adds points to try first, and returns them as they wait (see `Study.enqueue`).

@@ -195,7 +195,8 @@ class Queue:
                 self.entries.append(entry)
         elif change.kind == "widened":
             before, space, was = space_change(change)
-            self.waiting = {number: each.moved(before, space, was) for number, each in self.waiting.items()}
+            self.entries = [entry.moved(before, space, was) for entry in self.entries]
+            self.waiting = {number: self.entries[number] for number in self.waiting}
         elif change.kind == "taken":
             number, trial, reason = (body.get(name) for name in ("entry", "trial", "reason"))
             if type(number) is not int or number not in self.waiting:

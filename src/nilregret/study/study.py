@@ -652,7 +652,7 @@ class Study(Queries[D]):
 
     # -- the space -----------------------------------------------------------------------------------------------
 
-    def widen(self, *, was: Mapping[str, Any] | None = None, **parameters: Any) -> Space:
+    def widen(self, /, *, was: Mapping[str, Any] | None = None, **parameters: Any) -> Space:
         """Records another space of the running study, and returns it. Every trial so far still teaches.
 
         A range may become wider or narrower, a scale logarithmic or not, steps finer or coarser. A choice may get or

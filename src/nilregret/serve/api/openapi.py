@@ -109,7 +109,10 @@ class ChoiceParameter(Parameter, frozen=True, tag="choice", kw_only=True):
 
 
 KINDS: tuple[type[Struct], ...] = (FloatParameter, IntParameter, ChoiceParameter)
-OF = {"StudyRequest": ("space", "context")}  # structures, and their entries that are parameters by name
+OF = {
+    "StudyRequest": ("space", "context"),
+    "WidenRequest": ("parameters",),
+}  # structures, and their entries that are parameters by name
 
 
 DEFINITIONS = "#/components/schemas/{name}"
@@ -164,7 +167,8 @@ def _describe_parameters(components: dict[str, Any]) -> None:
     several = {"oneOf": [{"$ref": DEFINITIONS.format(name=kind.__name__)} for kind in KINDS]}
     for structure, entries in OF.items():
         for entry in entries:
-            for choice in components[structure]["properties"][entry]["anyOf"]:
+            described = components[structure]["properties"][entry]
+            for choice in described.get("anyOf", [described]):
                 if choice["type"] == "object":
                     choice |= {"additionalProperties": several, "minProperties": 1}
 

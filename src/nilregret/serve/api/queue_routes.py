@@ -1,4 +1,4 @@
-"""Operations under /v1 on the points to try first: what waits, more of them, and one less."""
+"""Operations under /v1 on the points to try first, and on the space of a running study."""
 
 from __future__ import annotations
 
@@ -7,17 +7,23 @@ from typing import Any, NamedTuple, final
 
 from starlette.types import ASGIApp
 
+from ...algorithms.schema import parameter, within
+from ...domains.changed import changed_space
+from ...domains.domain import Space
 from ...domains.options import readable
 from ...errors import InvalidInput
+from ...serialize import to_plain
 from ...study.queue import Enqueued
 from ...study.study import Study
 from ...study.transaction import Transaction
 from ..watch.audit import audited
 from ..wire import messages as m
 from ..wire.decision_ids import IdempotentRequest
+from ..wire.limits import Limits
 from ..wire.problems import about
 from ..work.worker import Action, StudyWorker
 from .operations import AGAIN, Operation, ParsedRequest, ResponseInfo, Service, json_of
+from .size_limits import check_columns
 from .write_routes import STUDY
 
 QUEUE = f"{STUDY}/enqueue"
@@ -114,6 +120,53 @@ async def withdraw(service: Service, request: ParsedRequest) -> ASGIApp:
     return json_of(await worker.read(_waiting))
 
 
+class WidenResult(NamedTuple):
+    """Result of `Widen`: the space of now, and whether the request is a retry."""
+
+    space: Any
+    again: bool
+
+
+@final
+class Widen(NamedTuple):
+    """Changes the space of a study."""
+
+    body: m.WidenRequest
+    request: IdempotentRequest
+    limits: Limits
+
+    def note_keys(self, worker: StudyWorker) -> list[str]:  # noqa: ARG002
+        """Returns the key of the note about the request."""
+        return [] if self.request.key is None else [self.request.key]
+
+    def prepare(self, worker: StudyWorker) -> Action:
+        """Reads the parameters, and returns the action that changes the space."""
+        parameters = {
+            name: within(f"parameters.{name}", parameter, table) for name, table in self.body.parameters.items()
+        }
+
+        def action(transaction: Transaction) -> WidenResult:
+            domain = worker.study.policy.domain
+            if self.request.stored_reply(transaction) is not None:
+                return WidenResult(to_plain(domain), again=True)
+            if isinstance(domain, Space):
+                about("parameters", lambda: check_columns(changed_space(domain, parameters), self.limits))
+            space = about("parameters", transaction.widen, parameters, self.body.was)
+            self.request.store(transaction, [])
+            return WidenResult(to_plain(space), again=False)
+
+        return action
+
+
+async def widen(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Changes the space of a study."""
+    worker, idempotent = await request.worker(service), IdempotentRequest.of("widen", request.key, request.body)
+    command = Widen(request.body, idempotent, service.settings.limits)
+    what = ("widen", {"parameters": ", ".join(request.body.parameters)})
+    done: WidenResult = await audited(worker, request.caller, service.clock(), what, partial(worker.run, command))
+    return json_of(m.SpaceSaid(done.space), 200, AGAIN if done.again else ())
+
+
 QUEUE_OPERATIONS = [
     Operation(
         method="GET", path=QUEUE, name="enqueued", summary="List the points that wait to be tried first.",
@@ -129,5 +182,12 @@ QUEUE_OPERATIONS = [
     Operation(
         method="DELETE", path=ENTRY, name="withdraw", summary="Take a point out that waits to be tried first.",
         handler=withdraw, answers={200: ResponseInfo("What waits then.", m.QueueSaid)},
+    ),
+    Operation(
+        method="POST", path=f"{STUDY}/widen", name="widen", summary="Change the space of a running study.",
+        text="Ranges become wider or narrower, choices get or lose options, and parameters may be new. Every trial so "
+        "far still teaches, and a pending one may be told. If the space is so already, nothing is recorded.",
+        handler=widen, body=m.WidenRequest, repeatable=True,
+        answers={200: ResponseInfo("The space of now.", m.SpaceSaid)},
     ),
 ]  # fmt: skip

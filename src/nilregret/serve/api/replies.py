@@ -14,7 +14,7 @@ from starlette.responses import StreamingResponse
 
 from ..._utils.checks import Array
 from ...errors import NoRegretError
-from ...serialize import plain_loads
+from ...serialize import plain_loads, to_plain
 from ...storage import StoredStudy
 from ...storage.record import Trial
 from ...storage.trial import Answer as Earlier
@@ -54,6 +54,11 @@ def study_said(name: str, algorithm: str, stored: StoredStudy) -> dict[str, Any]
     }  # fmt: skip
 
 
+def _policy(study: Study, stored: StoredStudy) -> Any:
+    """Returns the policy as it was made, or in the space to which the study was changed since."""
+    return plain_loads(stored.policy) if study.replica.roster.spaces is None else to_plain(study.policy)
+
+
 def study_in_full(worker: StudyWorker) -> messages.StudyInFull:
     """Returns the state of a study. It reads the study, so it needs a thread."""
     study = worker.study
@@ -61,7 +66,7 @@ def study_in_full(worker: StudyWorker) -> messages.StudyInFull:
     counted: dict[str, int] = dict(Counter(trial.state for trial in trials))
     return messages.StudyInFull(
         **study_said(worker.name, study.policy.algorithm, worker.stored),
-        policy=plain_loads(worker.stored.policy), trials={"all": len(trials)} | counted,
+        policy=_policy(study, worker.stored), trials={"all": len(trials)} | counted,
         width=_known(study, "width"), information_gain=_known(study, "information_gain"),
         restarts=study.restarts, multipliers=study.multipliers.tolist(),
         cautions=list(study.held_warnings.values()),

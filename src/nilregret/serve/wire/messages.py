@@ -440,6 +440,22 @@ class ArmsSaid(Reply, frozen=True):
     arms: list[ArmSaid]
 
 
+# -- another space ---------------------------------------------------------------------------------------------------
+
+
+class WidenRequest(Request, frozen=True):
+    """Changed and new parameters of a study by name."""
+
+    parameters: Annotated[dict[str, dict[str, Any]], Meta(min_length=1)]
+    was: Annotated[dict[str, Any] | None, Meta(description="The value of each new one in the trials so far.")] = None
+
+
+class SpaceSaid(Reply, frozen=True):
+    """The space of a study."""
+
+    space: Annotated[dict[str, Any], Meta(description="As the `domain` of a whole policy.")]
+
+
 # -- points to try first -------------------------------------------------------------------------------------------
 
 
