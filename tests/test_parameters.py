@@ -289,6 +289,15 @@ class TestOptions:
         with pytest.raises(nr.errors.InvalidInput, match="by its name only, since a record imports nothing"):
             found.trials[0].parameters["optimizer"]()
 
+    def test_a_widened_space_keeps_the_objects(self, tmp_path):
+        storage, space = f"sqlite:///{tmp_path}/studies.db", nr.Space(optimizer=nr.Choice(Adam, sgd), x=nr.Float(0, 1))
+        study = nr.Study(nr.auto(space), storage=storage, name="s")
+        study.tell(study.ask(), 1.0)
+        study.widen(x=nr.Float(0, 2, step=0.5))
+        for each in (study, nr.Study(nr.auto(space), storage=storage, name="s")):
+            assert type(each.ask().parameters["optimizer"]) in (type, type(sgd))
+            assert each.trials[-1].parameters["x"] in (0.0, 0.5, 1.0, 1.5, 2.0)
+
     def test_a_forged_record_imports_and_runs_nothing(self, tmp_path):
         path = tmp_path / "forged.db"
         (tmp_path / "evil_module.py").write_text("raise SystemExit('imported')")

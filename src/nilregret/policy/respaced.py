@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
-from ..domains.domain import Space, count_of_points
+from ..domains.domain import Space, count_of_points, options_of
+from ..domains.options import known
 from ..errors import InvalidInput
 from ..kernels.domains import parameter_groups
 from ..serialize import from_plain, to_plain
@@ -58,7 +59,8 @@ def on_space(policy: Policy[Any], space: Space) -> Policy[Any]:
     if columns != now:
         plain = {name: _moved(entry, columns, now) for name, entry in plain.items() if name != "context"}
         plain["context"] = to_plain(policy.context)
-    new = cast("Policy[Any]", from_plain({**plain, "domain": to_plain(space)}))
+    with known(options_of(space, policy.context)):  # Classes and functions stay those of the user.
+        new = cast("Policy[Any]", from_plain({**plain, "domain": to_plain(space)}))
     new.domain.changed = True
     return replace(new, confidence=new.confidence.for_space(policy, new))
 
