@@ -110,7 +110,7 @@ def played(space, limits, rolls, number, seen, *, auto):
     free = space.spread(rolls.draws.random((6, len(space.parameters))))
     study.add(space.decode(free[0]), float(weights @ free[0]) + 10.0)
     told(study, [study.ask()], weights, check, "after a better point outside")
-    offered = [*map(space.decode, free[1:]), study.trials[0].parameters]
+    offered = [*map(space.decode, free[1:]), *(t.parameters for t in study.trials if t.reward is not None)]
     told(study, [study.ask(among=offered)], weights, check, "among")
     best = study.best()
     check("best", best.parameters)
