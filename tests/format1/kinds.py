@@ -94,6 +94,20 @@ def queueing(study, at):
     return one_round(study, at)
 
 
+def on_paper(study, at):
+    """Sheets: answered as asked, at another value, failed, and not yet."""
+    if at % 2:
+        return one_round(study, at)
+    sheet = study.sheet(4, digits=2)
+    rows = [dict(zip(sheet.columns, row, strict=True)) for row in sheet.rows]
+    for row, trial in zip(rows[:2], sheet.trials, strict=False):
+        row["value"] = value(trial)
+    rows[1]["share"] = 0.125
+    rows[2]["value"], rows[2]["remarks"] = "failed", "dropped"
+    study.add_from(rows)
+    return sheet.trials[-1]
+
+
 def several_plays(study, _):
     trial = study.ask()
     study.tell(trial, [value(trial)] * trial.repeats)
@@ -113,6 +127,11 @@ class Kind:
 ARMS, LINE = nr.Arms.grid(0, 1, 9), nr.Box([0.0, -1.0], [1.0, 1.0])
 SPACE = nr.Space(rate=nr.Float(1e-3, 1, log=True), layers=nr.Int(1, 8), kind=nr.Choice("a", "b", "c"))
 CONDITIONAL = nr.Space(kind=nr.Choice("a", "b"), x=nr.Float(0, 1), m=nr.when("kind", "a", nr.Float(0, 1)))
+OPTIONS = nr.Space(
+    layers=nr.Choice((64, 32), (64,), [1], {"a": (1, None)}), kind=nr.Choice(dict, list, None),
+    drop=nr.Float(0, 0.5, step=0.1), share=nr.Float(0, 1), fixed=nr.Float(2, 2),
+    more=nr.when("layers", [(64, 32), (64,)], nr.Int(1, 3)),
+)  # fmt: skip
 MATERN = nr.Matern(2.5, 0.2)
 HOURS = nr.Arms.grid(0, 1, 3)
 told = {"noise": 0.1, "norm_bound": 2}
@@ -179,6 +198,7 @@ KINDS = {
         {"propensities": True},
     ),
     "queue": Kind(lambda: nr.gp_ucb(SPACE.grid(3), nr.Matern(2.5, 0.5), noise=0.1), queueing, 8),
+    "paper": Kind(lambda: nr.auto(OPTIONS), on_paper, 6),
     "script": Kind(lambda: nr.algorithms.admmbo(LINE), limited, 6),
 }  # fmt: skip
 
