@@ -1,8 +1,11 @@
 """Mixtures: ingredients that add up to a total, as one entry of a space."""
 
+import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret._utils.randomness import Draws
+from nilregret.domains.search.designs import design
 from nilregret.serialize import dumps, loads
 
 
@@ -26,6 +29,14 @@ def test_ranges_are_drawn_in_to_what_a_recipe_can_have():
 def test_two_mixtures_and_further_limits():
     space = nr.Space(one=nr.Mixture("a", "b"), two=nr.Mixture("c", "d", total=5)).where("a <= c")
     assert space.limits.texts == ("a + b == 1.0", "c + d == 5.0", "a <= c")
+
+
+def test_a_design_lies_inside_as_well_as_near_borders():
+    """Points farthest apart would all be vertices and edges, and a maximum inside was then missed."""
+    least = np.sort(design(nr.Space(recipe=nr.Mixture(*"abcd")), 12, Draws("design of a mixture")).min(axis=1))
+    assert len(least) == 12
+    assert least[0] < 0.02
+    assert least[6] > 0.02
 
 
 @pytest.mark.parametrize("made", [nr.Mixture("a", "b", "c"), nr.Mixture("a", b=(2, 5), c=(0, 0.3), total=10)])
