@@ -33,6 +33,7 @@ PRINTED = {  # by a command with a small budget
     "widths.py --seeds 1 --rounds 4 --runs 2 --cover 4 --jobs 1": "geometric mean",
     "answer_noise.py --seeds 1 --trials 12": "all alike over untold",
     "arms_change.py --seeds 1 --rounds 600 --trials 600 --contexts 60": "contexts, silent no, 60 trials: an arm added",
+    "changed_space.py --seeds 1": "further trials",
     "clicks.py --seeds 1 --rounds 30 --runs 2 --cover 5 --long 40": "over that of independent beta distributions",
     "million.py --seeds 2 --rounds 60 --long 400 --exact 40 --dense 50": "largest error of the posterior",
     "pending.py --rounds 6 --arms 40": "largest ratio",

@@ -263,7 +263,7 @@ class RemoteStudy:
         return self._put_arm(arm, m.ArmRequest(name=name, about=plain("about", about)))
 
     def widen(self, /, *, was: Mapping[str, Any] | None = None, key: str | None = None, **parameters: Any) -> Space:
-        """Changes the space of the study, and returns the space of now (see `Study.widen`).
+        """Records another space of the study, and returns it (see `Study.widen`).
 
         Args:
             was: value that each new parameter had in the trials so far.

@@ -159,7 +159,7 @@ class Widen(NamedTuple):
 
 
 async def widen(service: Service, request: ParsedRequest) -> ASGIApp:
-    """Changes the space of a study."""
+    """Records another space of a study, and returns it."""
     worker, idempotent = await request.worker(service), IdempotentRequest.of("widen", request.key, request.body)
     command = Widen(request.body, idempotent, service.settings.limits)
     what = ("widen", {"parameters": ", ".join(request.body.parameters)})
