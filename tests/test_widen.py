@@ -238,6 +238,26 @@ def test_a_fit_that_was_made_for_the_old_space_does_not_come_into_force():
     assert len(study.ask().fits) == 1
 
 
+@pytest.mark.parametrize(
+    "policy",
+    [
+        nr.auto(SPACE, constraints=1),
+        nr.auto(SPACE, parallel=3),
+        nr.algorithms.lb_gp_ucb(SPACE, nr.kernel_for(SPACE, lengthscale=0.3), noise=3.0, norm_bound=1.0),
+        nr.gp_ts(SPACE, nr.kernel_for(SPACE, lengthscale=0.3), noise=3.0, norm_bound=1.0),
+        nr.auto(SPACE).using(memory=nr.slots.SlidingWindow(30)),
+    ],
+)
+def test_policies_of_all_kinds_go_on_when_trials_lie_outside(policy):
+    study = tuned(12, policy)
+    study.widen(rate=nr.Float(0.4, 2.0), kind=nr.Choice("adam", "lion"))
+    study.ask()
+    play(study, 3)
+    assert all(0.4 <= trial.parameters["rate"] <= 2.0 for trial in study.trials[12:])
+    assert study.trials[study.best().number].parameters["kind"] != "sgd"
+    assert all(study.explain(number).repeated for number in range(16))
+
+
 def test_predictions_and_pictures_are_those_of_the_new_space():
     study = tuned(12)
     study.widen(**WIDER, momentum=nr.Float(0.0, 1.0), was={"momentum": 0.0})

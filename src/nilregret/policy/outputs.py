@@ -250,7 +250,7 @@ class Outputs:
         self._constraint(1)
         points = self.engine.candidates()
         if points is not None:
-            points = np.concatenate([points, self.reward.data.points()])
+            points = np.concatenate([points, self.engine.kept(self.reward.data.points())])
         each = [self.constraint_envelope(j, points, context) for j in range(1, len(self.each))]
         return self.confidence if hopeless(each).all() else None
 

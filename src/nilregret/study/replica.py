@@ -311,12 +311,6 @@ class Replica:
         spaces = self.roster.spaces
         return self.record if spaces is None else [spaces.moved(trial) for trial in self.record]
 
-    def _receive(self, events: Iterable[Event]) -> None:
-        """Lets the state take in events, with each trial at its place in the space of now."""
-        if self.roster.spaces is not None:
-            events = [Event(order, kind, self.roster.moved(trial)) for order, kind, trial in events]
-        self.state.receive(events if self._goal == "maximize" else as_rewards(events))
-
     def _adopt(self, changes: Sequence[StudyChange]) -> bool:
         """Takes over new changes on record. Returns whether the state is of other arms."""
         for change in changes:
@@ -374,18 +368,21 @@ class Replica:
     def put(self, trial: Trial, kind: EventKind) -> Trial:
         """Records a trial to which an event has just happened, and returns it."""
         self._valid = False  # Until the call is over.
-        record = self.record
+        record, spaces = self.record, self.roster.spaces
         if self.handle is not None and trial.number not in self._changes:
             self._changes[trial.number] = record[trial.number] if trial.number < len(record) else None
         event = record.update(trial, kind)
         if kind == "corrected":
             self._replay()
         else:
-            self._receive((event,))
+            events: Iterable[Event] = (event,)
+            if spaces is not None:
+                events = (Event(event.order, kind, spaces.moved(event.trial)),)
+            self.state.receive(events if self._goal == "maximize" else as_rewards(events))
             if trial.lease_until is not None and kind == "asked":
                 self._leases.add(trial)
         self._current = None
-        return self.roster.moved(trial)
+        return trial if spaces is None else spaces.moved(trial)
 
     def invalidate(self) -> None:
         """Marks record and state as possibly wrong: unless a write ends well, the next call rebuilds them."""
@@ -498,7 +495,9 @@ class Replica:
             if any(event.kind == "corrected" for event in events) or (more and not self._extended()):
                 self._replay()
             else:
-                self._receive(events)
+                if self.roster.spaces is not None:
+                    events = [Event(order, kind, self.roster.moved(trial)) for order, kind, trial in events]
+                self.state.receive(events if self._goal == "maximize" else as_rewards(events))
             for trial in changed:
                 if trial.state == "pending":
                     self._leases.add(trial)

@@ -156,6 +156,10 @@ class PointEngine(Engine[PointBelief]):
         return bounds(*units.rewards(*belief.predict(rows)), rows)
 
     def _inside(self, points: Any) -> Array:
+        if self.strays and isinstance(points, np.ndarray) and points.ndim == 2:  # Of trials, which may lie outside.
+            space = cast(Space, self.domain)
+            beyond = np.any((points < space.lower) | (points > space.upper), axis=1, keepdims=True)
+            return np.where(beyond, points, space.snap(points))
         if points is not None:
             return self.domain.inside("points", points)
         if not isinstance(self.domain, Arms):
