@@ -271,8 +271,10 @@ class Maker:
 
 
 def as_function(limit):
-    """Returns a limit as a function of parameters by name."""
-    return eval(f"lambda {', '.join(limit.names)}: bool({limit.text})", {**FUNCTIONS, "bool": bool})
+    """Returns a limit as a function of parameters by name, which is False where the limit has no value."""
+    names = ", ".join(limit.names)
+    pairs = ", ".join(f"{name}={name}" for name in limit.names)
+    return eval(f"lambda {names}: kept(dict({pairs}))", {"kept": lambda p: limit.excess(p) <= 0.0, "dict": dict})
 
 
 def fuzzed(number):
