@@ -24,3 +24,8 @@ def test_no_point_is_outside_in_random_spaces(first):
     assert not seen.faults
     assert not seen.outside
     assert played > 0.8 * count
+
+
+def test_rounding_near_a_pole_lets_no_trial_out():
+    """The limit is c / b >= 0.0088, where c = 0 and b near 0 would hold by rounding alone."""
+    assert not limits_fuzz.one(4905, False)[0].faults

@@ -79,7 +79,8 @@ class Region:
         moved, found = self._reached(base, wished, points[outside])
         result, left = points.copy(), np.ones(len(points), dtype=bool)
         result[outside[found]] = moved[found]
-        left[outside[~found]] = limits.holds(points[outside[~found]])
+        # Near a pole rounding may take much, so a point that holds by rounding alone is kept only as somebody gave it.
+        left[outside[~found]] = anchors is None and limits.holds(points[outside[~found]])
         kept = result[left] if space.conditions is None else space.snap(result[left])
         return kept[limits.holds(kept)]
 
@@ -112,7 +113,7 @@ class Region:
         straight = self.limits.tight(there)
         start = np.where(straight[:, None], there, start)
         loose = ~straight & ~self.limits.tight(start)
-        found = ~loose | self.limits.holds(start)
+        found = ~loose | (self.limits.holds(start) & (start == anchors).all(axis=1))
         active = self.space.active(start)
         way = np.where(real if active is None else real & active, wished - start, 0.0)
         way -= way @ self.A.T @ self.back.T
@@ -166,7 +167,7 @@ class Region:
                     at = self.polytope.steps(at, rng)
                 points[:, self.polytope.moving] = np.clip(at, 0.0, 1.0)
                 points = self.space.snap(points)
-            points = points[self.limits.holds(points)]
+            points = points[self.limits.tight(points)]
             found.append(points)
             drawn, kept = drawn + batch, kept + len(points)
         if not kept:
@@ -197,7 +198,7 @@ class Region:
         more = min(max(int(count / max(self.share, 1e-9)), count), MOST_SOBOL)
         points = sobol_points(len(self.space.parameters), 2 ** max(more - 1, 1).bit_length(), rng)
         points = self.space.spread(points)
-        return points[self.limits.holds(points)]
+        return points[self.limits.tight(points)]
 
     def spread(self, count: int, rng: Draws) -> Array:
         """Returns up to `count` points that keep the limits, `(n, d)`, spread evenly.
