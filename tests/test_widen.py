@@ -145,6 +145,17 @@ def test_a_space_may_be_changed_back_and_the_points_are_those_of_before():
     assert len(study.changes) == count
 
 
+def test_a_choice_may_get_options_and_lose_them_and_the_space_still_changes():
+    study = nr.Study(nr.auto(nr.Space(rate=nr.Float(0.0, 1.0), kind=nr.Choice("a", "b"), depth=nr.Int(1, 9))))
+    play(study, 2)
+    study.widen(kind=nr.Choice("a", "b", "c"), depth=nr.Int(2, 5))
+    play(study, 1)
+    study.widen(kind=nr.Choice("x", "y"))
+    study.widen(rate=nr.Float(-1.0, 1.0))
+    assert len(study.changes) == 3
+    assert study.ask().parameters["kind"] in {"x", "y"}
+
+
 def test_a_trial_is_told_at_its_place_in_either_space():
     study = tuned(3)
     old = study.ask()

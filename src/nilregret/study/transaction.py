@@ -290,7 +290,7 @@ class Transaction:
         body = widening(replica.policy, parameters, was, self.trials)
         if body is not None:
             change = StudyChange(self.order + 1, self.now, "widened", (), body)
-            replica.roster.after(change).check(self.trials)
+            replica.roster.after(change).check(replica.record)  # At their first places.
             replica.change(change)
             for entry in list(replica.queue.waiting.values()):
                 if entry.lost:
