@@ -44,8 +44,7 @@ def described(cls: type[T]) -> type[T]:
         return cls(**{name: _as_hinted(value, hints.get(name)) for name, value in data.items()})
 
     return described_by(
-        encode=lambda value: {f.name: to_plain(getattr(value, f.name)) for f in fields(value) if f.init},
-        decode=decode,
+        encode=lambda value: {f.name: to_plain(getattr(value, f.name)) for f in fields(value) if f.init}, decode=decode
     )(cls)
 
 

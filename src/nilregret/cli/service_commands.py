@@ -75,11 +75,7 @@ def _missing_extra(error: ImportError) -> MissingExtra:
     "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes; more than 1 on PostgreSQL."
 )
 @click.option(
-    "--public-host",
-    "public",
-    multiple=True,
-    metavar="NAME",
-    help="Another name it is called by, as by a proxy.",
+    "--public-host", "public", multiple=True, metavar="NAME", help="Another name it is called by, as by a proxy."
 )
 @click.option("--proxy", metavar="ADDRESS", help="Of a reverse proxy that is believed in X-Forwarded-For and -Proto.")
 @click.option("--webhook", metavar="URL", help="Send what needs a look to this address (signals of the dashboard).")

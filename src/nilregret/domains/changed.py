@@ -25,7 +25,7 @@ from .._utils.checks import Array, frozen, shown
 from .._utils.numerals import exact
 from .._utils.public import nearest
 from ..errors import InvalidInput
-from .conditions import Conditional, Conditions
+from .conditions import Conditional, Conditions, unwrapped
 from .coordinates import SAME_POINT
 from .options import option_key
 from .parameters import Choice, Float, Int, Parameter
@@ -70,11 +70,11 @@ def _check_kind(name: str, before: object, after: object, space: Space) -> None:
             hint = nearest(name, space.parameters)
             raise InvalidInput(f"Parameter `{name}` is {shown(after)}: it must be a Float, Int or Choice.{hint}")
         return
-    if _conditions(before) != _conditions(after):
+    (conditions, old), (others, new) = unwrapped(before), unwrapped(after)
+    if conditions != others:
         raise InvalidInput(
             f"Parameter `{name}` is {shown(before)}, and its conditions stay as they are: give the new range alone."
         )
-    old, new = _bare(before), _bare(after)
     if not isinstance(new, Float | Int | Choice):
         raise InvalidInput(f"Parameter `{name}` is {shown(new)}: it must be a Float, Int or Choice.")
     if isinstance(old, Choice) != isinstance(new, Choice):
@@ -82,20 +82,6 @@ def _check_kind(name: str, before: object, after: object, space: Space) -> None:
             f"Parameter `{name}` is {shown(old)} and cannot become {shown(new)}: options have no place in a range.",
             advice=ELSEWHERE,
         )
-
-
-def _conditions(declared: object) -> list[tuple[object, ...]]:
-    found: list[tuple[object, ...]] = []
-    while isinstance(declared, Conditional):
-        found.append((declared.on, *declared.values))
-        declared = declared.parameter
-    return found
-
-
-def _bare(declared: object) -> object:
-    while isinstance(declared, Conditional):
-        declared = declared.parameter
-    return declared
 
 
 def _within(declared: Conditional, parameter: Parameter) -> Conditional:

@@ -113,6 +113,15 @@ class Need(NamedTuple):
         return f"{printable(self.on)} is {' or '.join(said)}"
 
 
+def unwrapped(declared: Any) -> tuple[list[Need], Any]:
+    """Returns the conditions of a declared parameter, the outermost first, and the parameter alone."""
+    found = []
+    while isinstance(declared, Conditional):
+        found.append(Need(declared.on, declared.values))
+        declared = declared.parameter
+    return found, declared
+
+
 @final
 class Conditions:
     """The conditions of a space.
@@ -127,17 +136,15 @@ class Conditions:
         self.parameters: dict[str, Parameter] = {}
         self.needs: dict[str, tuple[Need, ...]] = {}
         for name, given in declared.items():
-            parameter, needs = given, []
-            while isinstance(parameter, Conditional):
-                needs.append(self._need(name, parameter, later=set(declared) - set(self.parameters)))
-                parameter = parameter.parameter
+            needs, parameter = unwrapped(given)
             if needs:
-                self.needs[name] = tuple(needs)
+                later = set(declared) - set(self.parameters)
+                self.needs[name] = tuple(self._need(name, need, later=later) for need in needs)
                 parameter = _marked(parameter, given)
             self.parameters[name] = parameter
         self.middle = np.concatenate([_middle(parameter) for parameter in self.parameters.values()])
 
-    def _need(self, name: str, given: Conditional, *, later: set[str]) -> Need:
+    def _need(self, name: str, given: Need, *, later: set[str]) -> Need:
         on, parent = given.on, self.parameters.get(given.on)
         if parent is None:
             where = "stands after it, or is itself: it must stand before it" if on in later else "is not in the space"
@@ -162,11 +169,7 @@ class Conditions:
 
     def active(self, points: Array) -> Mask:
         """Returns the active columns of encoded points `(n, d)`, as `(n, d)`."""
-        ends = np.cumsum([parameter.columns for parameter in self.parameters.values()]).tolist()
-        where = {
-            name: slice(end - p.columns, end) for (name, p), end in zip(self.parameters.items(), ends, strict=True)
-        }
-        result = np.ones(points.shape, dtype=bool)
+        where, result = columns_by_name(self.parameters), np.ones(points.shape, dtype=bool)
         for name, needs in self.needs.items():
             for need in needs:
                 parent = where[need.on]
@@ -193,10 +196,7 @@ class Conditions:
             if self.is_active(name, values):
                 if name not in given:
                     self._refuse_missing(name)
-                try:
-                    encoded = parameter.encode(given[name])
-                except InvalidInput as error:
-                    raise error.after(f"Parameter `{name}`: ") from None
+                encoded = encoded_as(name, parameter, given[name])
                 values[name] = parameter.decode(np.array(encoded))
             elif _is_nothing(given.get(name)):  # a table has a column for every parameter
                 encoded = _middle(parameter).tolist()
@@ -229,6 +229,20 @@ class Conditions:
         return " and ".join(map(str, self.needs[name]))
 
 
+def columns_by_name(parameters: Mapping[str, Parameter]) -> dict[str, slice]:
+    """Returns the columns of an encoded point that belong to each parameter, by name."""
+    ends = np.cumsum([parameter.columns for parameter in parameters.values()]).tolist()
+    return {name: slice(end - p.columns, end) for (name, p), end in zip(parameters.items(), ends, strict=True)}
+
+
+def encoded_as(name: str, parameter: Parameter, value: Any) -> list[float]:
+    """Returns the columns of a value. The error about a wrong one names the parameter."""
+    try:
+        return parameter.encode(value)
+    except InvalidInput as error:
+        raise error.after(f"Parameter `{name}`: ") from None
+
+
 def _marked(parameter: Parameter, declared: Parameter | Conditional) -> Parameter:
     """Returns an equal parameter that knows its conditions, for `as_declared`."""
     marked = copy.copy(parameter)
@@ -243,12 +257,8 @@ def as_declared(parameter: Any, names: Collection[str]) -> Any:
         parameter: of the new space.
         names: of all its parameters. Without those of the conditions, the parameter always counts.
     """
-    declared = step = getattr(parameter, DECLARED, None)
-    while isinstance(step, Conditional):
-        if step.on not in names:
-            return parameter
-        step = step.parameter
-    return parameter if declared is None else declared
+    declared = getattr(parameter, DECLARED, parameter)
+    return declared if all(need.on in names for need in unwrapped(declared)[0]) else parameter
 
 
 def _middle(parameter: Parameter) -> Array:

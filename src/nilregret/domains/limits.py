@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, shown
 from ..errors import InvalidInput, printable
-from .conditions import Conditions, Mask
+from .conditions import Conditions, Mask, columns_by_name
 from .limits_terms import Truth, Values, comparison, signs
 from .limits_text import Reader
 from .parameters import Choice, Float, Parameter
@@ -52,12 +52,8 @@ class Limits:
         if length > MOST_CHARACTERS:
             raise InvalidInput(f"These limits have {length:,} characters, and the most of all is {MOST_CHARACTERS:,}.")
         self._conditions, parameters = conditions, conditions.parameters
-        ends = np.cumsum([parameter.columns for parameter in parameters.values()]).tolist()
-        self.columns = {
-            name: slice(end - p.columns, end) for (name, p), end in zip(parameters.items(), ends, strict=True)
-        }
+        self.columns, self.dimension = columns_by_name(parameters), sum(p.columns for p in parameters.values())
         self.parameters: Mapping[str, Parameter] = parameters
-        self.dimension: int = ends[-1]
         self.real = np.concatenate([np.full(p.columns, p.real) for p in parameters.values()])
         reader = Reader(parameters, self.columns, self.dimension)
         self.given: tuple[Limit, ...] = ()

@@ -112,14 +112,8 @@ def most_room(limits: Limits, places: Iterable[int], wide: Mask) -> tuple[float,
         side[column] = 1.0
         below += [[*side, 1.0, ends[column]], [*-side, 1.0, 0.0]]
     G, A = np.array(below).reshape(-1, d + 2), np.array(equal).reshape(-1, d + 2)
-    found = linprog(
-        [*np.zeros(d), -1.0],
-        G[:, :-1],
-        G[:, -1],
-        A[:, :-1],
-        A[:, -1],
-        bounds=[*[(0.0, end) for end in ends], (0.0, 0.5)],
-    )
+    bounds = [*[(0.0, end) for end in ends], (0.0, 0.5)]
+    found = linprog([*np.zeros(d), -1.0], G[:, :-1], G[:, -1], A[:, :-1], A[:, -1], bounds=bounds)
     return (-1.0, np.zeros(d)) if found.x is None else (float(found.x[-1]), np.asarray(found.x[:-1]))
 
 

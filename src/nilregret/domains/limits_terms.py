@@ -189,10 +189,6 @@ def times(term: Term, factor: float) -> Term:
 Sized = tuple[Array, Array]
 
 
-def _product(left: Sized, right: Sized) -> Sized:
-    return left[0] * right[0], left[1] * right[1]
-
-
 def extreme(each: Sequence[Sized], before: np.ufunc) -> Sized:
     """Returns values and sizes of the number that comes before all others."""
 
@@ -215,17 +211,13 @@ def _power(left: Sized, right: Sized) -> Sized:
     return value, np.where(exponent >= 0.0, np.power(size, exponent), np.abs(value) * grown)
 
 
-def _remainder(left: Sized, right: Sized) -> Sized:
-    return np.mod(left[0], right[0]), left[1] + right[1]
-
-
-def _quotient(left: Sized, right: Sized) -> Sized:
-    return np.floor_divide(left[0], right[0]), left[1] + right[1]
-
-
 OF_TWO: dict[str, Callable[[Sized, Sized], Sized]] = {
-    "*": _product, "/": ratio, "**": _power, "%": _remainder, "//": _quotient
-}  # fmt: skip
+    "*": lambda left, right: (left[0] * right[0], left[1] * right[1]),
+    "/": ratio,
+    "**": _power,
+    "%": lambda left, right: (np.mod(left[0], right[0]), left[1] + right[1]),
+    "//": lambda left, right: (np.floor_divide(left[0], right[0]), left[1] + right[1]),
+}
 OF_ONE: dict[str, Callable[[Array, Array], Sized]] = {
     "abs": lambda value, size: (np.abs(value), size),
     "log": lambda value, size: (np.log(value), np.abs(np.log(value)) + size / np.abs(value)),

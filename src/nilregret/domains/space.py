@@ -15,7 +15,7 @@ from .._utils.checks import Array, IndexArray, finite_array, frozen, integer, ma
 from .._utils.numerals import exact
 from ..errors import InvalidInput, printable
 from ..serialize import described_by, entries, to_plain
-from .conditions import Conditional, Conditions, Mask, as_declared
+from .conditions import Conditional, Conditions, Mask, as_declared, columns_by_name, encoded_as
 from .coordinates import (
     MOST_ARMS,
     PointLookup,
@@ -195,10 +195,7 @@ class Space:
             )
         columns: list[float] = []
         for name, parameter in self.parameters.items():
-            try:
-                columns += parameter.encode(parameters[name])
-            except InvalidInput as error:
-                raise error.after(f"Parameter `{name}`: ") from None
+            columns += encoded_as(name, parameter, parameters[name])
         return np.array(columns)
 
     def decode(self, point: npt.ArrayLike) -> dict[str, Any]:
@@ -228,9 +225,7 @@ class Space:
 
     def columns(self) -> list[tuple[Parameter, slice]]:
         """Returns each parameter with its columns of an encoded point."""
-        ends = np.cumsum([parameter.columns for parameter in self.parameters.values()]).tolist()
-        starts = [0, *ends[:-1]]
-        return [(p, slice(i, j)) for p, i, j in zip(self.parameters.values(), starts, ends, strict=True)]
+        return list(zip(self.parameters.values(), columns_by_name(self.parameters).values(), strict=True))
 
     def spread(self, cube: Array) -> Array:
         """Returns the valid encoded points `(n, d)` of coordinates in [0, 1), one for each parameter, `(n, p)`.

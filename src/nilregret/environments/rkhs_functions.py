@@ -166,12 +166,7 @@ class RKHSFunction:
 
 
 def rkhs_function(
-    kernel: Kernel,
-    domain: Domain,
-    *,
-    seed: int | Sequence[int],
-    norm: float | None = None,
-    centers: int | None = None,
+    kernel: Kernel, domain: Domain, *, seed: int | Sequence[int], norm: float | None = None, centers: int | None = None
 ) -> RKHSFunction:
     """Returns a random function of the RKHS: standard normal weights, at every arm or at uniformly drawn centers.
 

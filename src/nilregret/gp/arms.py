@@ -168,13 +168,7 @@ class Span(NamedTuple):
         return self._replace(left_out=left_out, played=played, last=(*last, column), full=full)
 
     def deviations(
-        self,
-        rng: Rng,
-        arms: IndexArray,
-        root: Array,
-        noise: Array,
-        points: IndexArray | None,
-        size: int,
+        self, rng: Rng, arms: IndexArray, root: Array, noise: Array, points: IndexArray | None, size: int
     ) -> Array:
         """Returns joint draws of f - mu at all arms, or at those listed, `(size, n)`. O(N (r + u)) each.
 

@@ -192,11 +192,7 @@ class NoRegretSampler(BaseSampler):
         return values
 
     def sample_independent(
-        self,
-        study: Study,
-        trial: FrozenTrial,
-        param_name: str,
-        param_distribution: BaseDistribution,
+        self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         """Returns a uniform draw (of the logarithm for log distributions) for a parameter not decided beforehand."""
         _check(study)

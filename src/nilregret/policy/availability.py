@@ -41,10 +41,7 @@ def without(available: Available, gone: npt.NDArray[np.bool_]) -> Available:
 
 
 def places_left(
-    places: Array,
-    domain: Domain,
-    offered: Available | None,
-    failed: Callable[[Available], npt.NDArray[np.bool_]],
+    places: Array, domain: Domain, offered: Available | None, failed: Callable[[Available], npt.NDArray[np.bool_]]
 ) -> Available | None:
     """Returns the places of a forced round that may be played and have not failed, or None if none is left.
 

@@ -159,12 +159,17 @@ def _searched(
             return Decision(frozen(spread[0]), None, explored=False)
     starts = _some_with(pinned, domain, cast(Array, memory.outputs.engine.candidates()), rng)
     if best is not None:
-        starts = np.concatenate([starts, pinned.onto(domain, np.concatenate([best[None], _around(domain, best, rng)]))])
+        starts = np.concatenate([starts, _around(pinned, domain, best, rng)])
     decision = _best(memory, Available(starts, None), context, randomness, now)
     for _ in range(TIMES):
-        near = pinned.onto(domain, np.concatenate([decision.point[None], _around(domain, decision.point, rng)]))
-        decision = _best(memory, Available(np.unique(near, axis=0), None), context, randomness, now)
+        near = np.unique(_around(pinned, domain, decision.point, rng), axis=0)
+        decision = _best(memory, Available(near, None), context, randomness, now)
     return decision
+
+
+def _around(pinned: Pinned, domain: Box | Space, centre: Array, rng: Draws) -> Array:
+    """Returns points with the given columns around another one."""
+    return pinned.onto(domain, np.concatenate([centre[None], mutated(domain, centre[None], AROUND, rng)]))
 
 
 def _some_with(pinned: Pinned, domain: Box | Space, candidates: Array, rng: Draws) -> Array:
@@ -181,10 +186,6 @@ def has_some(pinned: Pinned, domain: Box | Space, candidates: Array) -> bool:
     """Returns whether the domain has points with the given columns, as far as a look at some points shows."""
     few = pinned.onto(domain, candidates[:FEW])
     return len(few) > 0 or len(_some_with(pinned, domain, candidates, Draws("pinned"))) > 0
-
-
-def _around(domain: Box | Space, centre: Array, rng: Draws) -> Array:
-    return mutated(domain, centre[None], AROUND, rng)
 
 
 def _best(memory: MemoryRunner, some: Available, context: Array | None, randomness: Randomness, now: float) -> Decision:

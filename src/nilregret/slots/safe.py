@@ -329,9 +329,7 @@ class Safe(Constraints):
         super().check(policy)
         if self.scale is None and self.kernel is None:
             raise InvalidInput(
-                NO_SCALE,
-                advice="Such as `nr.Safe(start=points, scale=25.0, noise=0.5)`.",
-                places=("constraints",),
+                NO_SCALE, advice="Such as `nr.Safe(start=points, scale=25.0, noise=0.5)`.", places=("constraints",)
             )
         if policy.explore.ever:
             raise InvalidInput(

@@ -22,6 +22,7 @@ from .._utils.checks import Array, frozen, integer, many, shown
 from .._utils.public import nearest
 from .._utils.randomness import Draws
 from ..domains.changed import gone_options, known_columns, placed, within
+from ..domains.conditions import encoded_as
 from ..domains.domain import Arms, Domain, Space
 from ..domains.parameters import Parameter
 from ..domains.search.designs import sobol
@@ -324,15 +325,8 @@ def _is_whole(space: Space, given: Mapping[str, Any]) -> bool:
         if space.conditions is None or space.conditions.is_active(name, values):
             if name not in given:
                 return False
-            values[name] = parameter.decode(np.array(_encoded(name, parameter, given[name])))
+            values[name] = parameter.decode(np.array(encoded_as(name, parameter, given[name])))
     return True
-
-
-def _encoded(name: str, parameter: Parameter, value: Any) -> list[float]:
-    try:
-        return parameter.encode(value)
-    except InvalidInput as error:
-        raise error.after(f"Parameter `{name}`: ") from None
 
 
 def _partial(space: Space, given: Mapping[str, Any], roster: Roster) -> dict[str, list[float]]:
@@ -345,7 +339,7 @@ def _partial(space: Space, given: Mapping[str, Any], roster: Roster) -> dict[str
         hint = nearest(str(unknown[0]), space.parameters) if unknown else ""
         what = f"there is no parameter {shown(unknown[0])}" if unknown else "it names no parameter"
         raise InvalidInput(f"{what}, and the space has {names}.{hint}")
-    fixed = {name: _encoded(name, space.parameters[name], value) for name, value in given.items()}
+    fixed = {name: encoded_as(name, space.parameters[name], value) for name, value in given.items()}
     pinned, domain = Entry(0, None, None, fixed, 0, 0.0).pinned(space), roster.policy.domain
     if isinstance(domain, Arms):
         arms = np.flatnonzero(pinned.counting(domain, domain.points)).tolist()

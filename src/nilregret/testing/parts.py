@@ -102,10 +102,7 @@ def _check_due(explore: Explore, number: int) -> None:
             f"`{name}.due` answers otherwise when it is asked again about trial {number}: random numbers come from "
             "`randomness.draws`, never from one of its own.",
         )
-        promise(
-            isinstance(due[0], bool | np.bool_),
-            f"`{name}.due` gives {due[0]!r}: it says True or False.",
-        )
+        promise(isinstance(due[0], bool | np.bool_), f"`{name}.due` gives {due[0]!r}: it says True or False.")
         promise(
             explore.ever or not due[0],
             f"`{name}` forces a round and says that it never does (`ever = False`): then it is never asked.",

@@ -358,12 +358,7 @@ def conditional_gain_bound(batch: int, *, initial: int, information_gain: float)
 
 
 def _widths_by_deviations(
-    rounds: int,
-    beta: float,
-    information_gain: float,
-    window: float,
-    reward_bound: float,
-    regularization: float | None,
+    rounds: int, beta: float, information_gain: float, window: float, reward_bound: float, regularization: float | None
 ) -> float:
     """Returns an upper bound of sum_{t <= T} nu_t sigma_{t-1}(x_t) (proof of Theorem 2, eq. 12 and 13)."""
     beta = number("beta", beta, low=0.0, high=LARGEST_REWARD, why="It multiplies the standard deviation.")

@@ -108,16 +108,7 @@ def _place(arm: m.NewArm) -> Any:
 
 def arm_said(arm: Arm) -> m.ArmSaid:
     """Returns an arm as a reply."""
-    return m.ArmSaid(
-        arm.number,
-        arm.point.tolist(),
-        readable(arm.parameters),
-        arm.name,
-        arm.about,
-        arm.retired,
-        arm.since,
-        arm.added_at,
-    )
+    return m.ArmSaid(arm.number, arm.point.tolist(), readable(arm.parameters), *arm[3:])
 
 
 async def list_arms(service: Service, request: ParsedRequest) -> ASGIApp:

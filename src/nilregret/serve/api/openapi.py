@@ -103,8 +103,7 @@ class ChoiceParameter(Parameter, frozen=True, tag="choice", kw_only=True):
     """A choice of one option."""
 
     options: Annotated[
-        list[Any],
-        Meta(min_length=1, description="Any values of JSON, each once.", extra_json_schema={"items": {}}),
+        list[Any], Meta(min_length=1, description="Any values of JSON, each once.", extra_json_schema={"items": {}})
     ]
 
 

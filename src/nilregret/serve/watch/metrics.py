@@ -224,9 +224,7 @@ class _SignalMetrics:
     def collect(self) -> Iterable[Metric]:
         """Returns the metric (see `prometheus_client.registry.Collector`)."""
         found = GaugeMetricFamily(
-            "nilregret_signal",
-            "1 while the study needs a look, by kind.",
-            labels=(*OF_STUDY, "kind"),
+            "nilregret_signal", "1 while the study needs a look, by kind.", labels=(*OF_STUDY, "kind")
         )
         for worker in self._open:
             with self._workers.isolated(worker.tenant, worker.name):

@@ -192,8 +192,7 @@ class DecisionRequest(Request, frozen=True):
     ] = None
     deadline: Deadline | None = None
     client: Annotated[
-        Key | None,
-        Meta(description="A worker's name: what it was asked and has not answered is given to it again."),
+        Key | None, Meta(description="A worker's name: what it was asked and has not answered is given to it again.")
     ] = None
     among: Annotated[Choices | None, Meta(description="What may be done this time: arms, points or parameters.")] = None
     exclude: Annotated[Choices | None, Meta(description="Arms that may not.")] = None

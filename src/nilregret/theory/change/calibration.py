@@ -240,12 +240,7 @@ class RidgeChoice:
 
 
 def cross_validate_ridge(
-    points: Any,
-    rewards: npt.ArrayLike,
-    kernel: Kernel,
-    *,
-    domain: Domain,
-    candidates: npt.ArrayLike | None = None,
+    points: Any, rewards: npt.ArrayLike, kernel: Kernel, *, domain: Domain, candidates: npt.ArrayLike | None = None
 ) -> RidgeChoice:
     """Returns the ridge that predicts left-out rewards best (Avanesov, Remark 3.1: on the uniformly sampled pairs).
 

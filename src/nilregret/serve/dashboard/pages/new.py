@@ -13,17 +13,7 @@ from ....errors import InvalidInput, NoRegretError
 from ...wire.messages import segment
 from ...wire.problems import Problem, problem_of
 from ..rendering import page
-from ..views.new_study import (
-    ANSWERS,
-    CONTEXTS,
-    PARAMETERS,
-    REWARDS,
-    SENSES,
-    TYPES,
-    WAITING,
-    code_of,
-    request_of,
-)
+from ..views.new_study import ANSWERS, CONTEXTS, PARAMETERS, REWARDS, SENSES, TYPES, WAITING, code_of, request_of
 from .actions import ADDRESS_BYTES, called, given_of
 from .common import base_of, with_error_pages
 

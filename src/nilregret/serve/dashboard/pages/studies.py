@@ -66,9 +66,4 @@ async def api(request: Request) -> Response:
     return page(request, "api.html", api=json.loads(request.app.state.openapi))
 
 
-ROUTES = [
-    Route("/", home),
-    Route("/studies", studies),
-    Route("/list", studies_list),
-    Route("/docs", api),
-]
+ROUTES = [Route("/", home), Route("/studies", studies), Route("/list", studies_list), Route("/docs", api)]
