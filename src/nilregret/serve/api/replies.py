@@ -82,7 +82,7 @@ def _known(study: Study, name: str) -> float | None:
 
 def decision(worker: StudyWorker, ids: Ids, trial: Trial, propensity: float | None = None) -> messages.Decision:
     """Returns a trial as it was when it was decided, so that a retry gets the same reply."""
-    parameters = parameters_json(trial)
+    parameters = None if trial.settings is None else parameters_json(trial)
     context = None if trial.context is None else context_json(trial)
     return messages.Decision(
         ids.of(worker.tenant, worker.stored, trial.number), trial.number, parameters, trial.point.tolist(),
