@@ -76,6 +76,20 @@ class TestAsking:
         narrow = nr.Box([0.10001], [0.10002])
         assert 0.10001 <= rounded(narrow, np.array([0.100014]), [], 1)[0] <= 0.10002
 
+    def test_an_equality_costs_no_digits(self):
+        recipe = nr.Mixture(cement=(250, 450), water=(140, 220), sand=(600, 900), gravel=(800, 1200), total=2350)
+        space = nr.Space(mix=recipe, heat=nr.Float(5, 40), dose=nr.Float(0.01, 10, log=True))
+        study = made(space.where("water / cement <= 0.55"))
+        for trial in study.sheet(6).trials:
+            at = trial.parameters
+            decimals = {"cement": 1, "water": 2, "sand": 1, "gravel": 2, "heat": 2, "dose": 4}
+            assert at == {name: round(value, decimals[name]) for name, value in at.items()}
+            assert sum(list(at.values())[:4]) == pytest.approx(2350, abs=1e-9)
+            assert at["water"] <= 0.55 * at["cement"]
+        two = nr.Space(**{name: nr.Float(0, 10) for name in "abcd"}).where("a + b == 7", "b + c - d == 2")
+        for trial in made(two).sheet(4).trials:
+            assert trial.parameters == {name: round(value, 2) for name, value in trial.parameters.items()}
+
     def test_what_a_person_enqueued_comes_first_as_it_is(self):
         study = made()
         study.enqueue({"heat": 33.123456, "rate": 0.02, "n": 2, "drop": 0.1, "kind": "b"})
@@ -197,6 +211,7 @@ class TestReading:
             ({(0, "constraints.0"): "1"}, "Row 1 .*`constraints.0` has a value and `value` has none: fill in both"),
             ({(0, "value"): "failed", (0, "heat"): "44"}, "Row 1 .*failed at other values than asked"),
             ({(0, "value"): "failed", (0, "number"): ""}, "Row 1 .*no number of a trial that could fail"),
+            ({(0, "value"): "1", (0, "number"): "99"}, "Row 1.*no trial 99. A row of a sheet without"),
             ({}, "no row has a reward"),
         ],
     )

@@ -81,6 +81,10 @@ class Imported(NamedTuple):
             InvalidInput: the trial is of another point.
         """
         if self.number is None or self.number >= len(trials):
+            if self.sheet and self.number is not None:
+                raise InvalidInput(
+                    f"the study has no trial {self.number}. A row of a sheet without `number` is a new trial."
+                )
             if self.decision is None:
                 raise InvalidInput(
                     f"the study has no trial {self.number}, and no column has its parameters or its point."

@@ -52,7 +52,8 @@ h1 {{ font-size: 14pt; margin: 0 0 .2em; }} p {{ margin: 0 0 .8em; }}
 table {{ border-collapse: collapse; width: 100%; }} thead {{ display: table-header-group; }}
 tr {{ break-inside: avoid; }} td {{ height: 2.2em; }}
 th, td {{ border: 1px solid #000; padding: .2em .5em; text-align: right; overflow-wrap: anywhere; }}
-th {{ background: #eee; }} th.wide {{ text-align: left; }} .empty {{ min-width: 5em; }} .wide {{ width: 30%; }}
+th {{ background: #eee; }} th:first-child {{ white-space: nowrap; }}
+th.wide {{ text-align: left; }} .empty {{ min-width: 5em; }} .wide {{ width: 30%; }}
 </style></head><body><h1>{title}</h1>
 <p>Write what came out, or the word failed. Where you set another value than printed, strike it out and write yours.</p>
 <table><thead><tr>{head}</tr></thead><tbody>
@@ -235,24 +236,54 @@ def rounded(domain: Domain, point: Array, others: Sequence[Array], digits: int) 
 
 
 def _roundings(domain: Any, point: Array, digits: int) -> Iterator[Array]:
-    """Yields points with so many digits, the nearest first."""
+    """Yields points with so many digits, the nearest first.
+
+    Of each equality, the parameter with the largest share is what the others leave, and so has as many decimals.
+    """
     real = [axis for axis in axes(domain) if axis.parameter.real and is_active(domain, point, axis)]
-    each = [_numbers(axis, value_at(domain, point, axis), digits) for axis in real]
+    at = [value_at(domain, point, axis) for axis in real]
+    units = [_unit(axis, value, digits) for axis, value in zip(real, at, strict=True)]
+    each = [_numbers(axis, value, unit) for axis, value, unit in zip(real, at, units, strict=True)]
     if isinstance(domain, Space):
         pairs = zip(real, each, strict=True)
         each = [[axis.parameter.encode(value)[0] for value in values] for axis, values in pairs]
     columns = [axis.columns.start for axis in real]
+    equal = domain.limits.equalities if isinstance(domain, Space) and domain.limits is not None else None
+    rest, finest = list[Axis](), min(units, default=Decimal(1))
+    if equal is not None:
+        from scipy.linalg import qr  # slow to import, and only equalities need it
+
+        left = qr(equal[0], mode="r", pivoting=True)[1][: len(equal[0])]
+        rest = [axis for axis, column in zip(real, columns, strict=True) if column in left]
+        finest = min(unit for unit, column in zip(units, columns, strict=True) if equal[0][:, column].any())
+        each = [values[: 1 if axis in rest else None] for axis, values in zip(real, each, strict=True)]
     for values in itertools.product(*each):
         found = point.copy()
         found[columns] = values
+        if equal is not None:
+            _balance(domain, found, rest, equal, finest)
         yield domain.snap(found[None])[0]
 
 
-def _numbers(axis: Axis, value: float, digits: int) -> list[float]:
-    """Returns the numbers with few digits below and above a value, inside of the range, the nearer one first."""
+def _balance(domain: Space, point: Array, rest: list[Axis], equal: tuple[Array, Array], unit: Decimal) -> None:
+    """Sets some coordinates of a point to what the others leave, in whole units (see `Limits.equalities`)."""
+    columns = [axis.columns.start for axis in rest]
+    point[columns] = 0.0
+    point[columns] = np.linalg.lstsq(equal[0][:, columns], equal[1] - equal[0] @ point, rcond=None)[0]
+    for axis, column in zip(rest, columns, strict=True):
+        value = Decimal(repr(value_at(domain, point, axis))) / unit
+        point[column] = axis.parameter.encode(float(value.to_integral_value() * unit))[0]
+
+
+def _unit(axis: Axis, value: float, digits: int) -> Decimal:
+    """Returns the power of ten to which a value is rounded."""
     low, high, log = axis.parameter.low, axis.parameter.high, axis.parameter.log  # type: ignore[union-attr]
-    size = value if log else high - low
-    unit = Decimal(10) ** (math.floor(math.log10(size)) - digits + log)
+    return Decimal(10) ** (math.floor(math.log10(value if log else high - low)) - digits + log)
+
+
+def _numbers(axis: Axis, value: float, unit: Decimal) -> list[float]:
+    """Returns the multiples of the unit below and above a value, inside of the range, the nearer one first."""
+    low, high = axis.parameter.low, axis.parameter.high  # type: ignore[union-attr]
     exact = Decimal(repr(value)) / unit
     found = [float(exact.to_integral_value(way) * unit) for way in (ROUND_FLOOR, ROUND_CEILING)]
     inside = sorted({number for number in found if low <= number <= high}, key=lambda number: abs(number - value))

@@ -181,7 +181,7 @@ def _check_known(
             if name in lacking:
                 raise InvalidInput(
                     f"Parameter `{name}` is new to this study, which has {', '.join(before.parameters)}. Its trials "
-                    "had some value of it, and none is given.",
+                    "had some value of it, and `was` says which.",
                     advice=f"If it is meant: `study.widen({name}=..., was={{{name!r}: ...}})`.",
                 )
             if name in values:
