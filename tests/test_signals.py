@@ -21,7 +21,7 @@ import nilregret as nr
 from nilregret.serve.api.app import create_app
 from nilregret.serve.dashboard.pages import ROUTES
 from nilregret.serve.http.server import Service
-from nilregret.serve.watch.audit import WriteNotes
+from nilregret.serve.watch.audit import note_writing
 from nilregret.serve.watch.signals import KINDS, RULES, SignalCache, failing, overrun, pauses, silent
 from nilregret.serve.wire.settings import Settings, Webhook
 from nilregret.serve.work.study_notes import StudyNotes, as_note, notes_of
@@ -455,7 +455,7 @@ def test_a_paused_study_sends_nothing(receiver):
     with Client(MemoryStorage()) as client:
         failing_study(client)
         (worker,) = client.service.workers.open
-        worker.study.group_commit([WriteNotes(as_note(StudyNotes(paused=True))).prepare(worker)], seconds=1.0)
+        worker.study.group_commit([note_writing(as_note(StudyNotes(paused=True))).prepare(worker)], seconds=1.0)
         client.run(client.service.sender(hook).look())
         assert receiver.got == []
 
@@ -465,7 +465,7 @@ def test_notes_of_several_studies_are_read_at_once(where, tmp_path):
     storage = MemoryStorage() if where == "memory" else SqlStorage(f"sqlite:///{tmp_path}/studies.db")
     made = [nr.Study(POLICY, storage=storage, name=name) for name in "abc"]
     for study, notes in zip(made, (StudyNotes(archived=True), StudyNotes(note="<b>", tags=("x",))), strict=False):
-        study.group_commit([WriteNotes(as_note(notes)).prepare(None)], seconds=1.0)
+        study.group_commit([note_writing(as_note(notes)).prepare(None)], seconds=1.0)
     stored = [storage.find(name) for name in "abc"]
     assert notes_of(storage, stored) == [StudyNotes(archived=True), StudyNotes(note="<b>", tags=("x",)), StudyNotes()]
     assert notes_of(storage, stored[1:2]) == [StudyNotes(note="<b>", tags=("x",))]

@@ -9,8 +9,8 @@ import click
 
 from .common import echo, from_json, json_option, opened_study, print_json, study_command, wide_option
 from .read_commands import evaluate, explain, show, studies, trials
-from .study_commands import create, delete, export, import_, rename, sheet
-from .trial_commands import abandon, add, ask, enqueue, fail, tell, widen
+from .study_commands import create, delete, export, import_, rename
+from .trial_commands import abandon, add, ask, enqueue, fail, sheet, tell, widen
 
 if TYPE_CHECKING:
     from ..study.arms import Arm

@@ -11,18 +11,7 @@ import click
 
 from .._utils.checks import many, url_of
 from ..errors import InvalidInput, NoRegretWarning, printable
-from .common import (
-    context_option,
-    echo,
-    from_json,
-    hint,
-    json_option,
-    opened_study,
-    print_json,
-    storage_at,
-    study_command,
-    suggestions,
-)
+from .common import echo, hint, json_option, opened_study, print_json, storage_at, study_command, suggestions
 
 if TYPE_CHECKING:
     from ..study.study import Study
@@ -47,44 +36,6 @@ def export(storage: str, study: str, file: Path | None) -> None:
     except OSError as error:
         raise InvalidInput(f"{file} could not be written: {error.strerror}.") from error
     echo(f"Wrote {many(len(found.trials), 'trial')} to {file}.")
-
-
-@study_command("Ask for trials to run by hand, as a table to print or fill in.")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False), required=False)
-@click.option("--count", type=click.IntRange(min=0), default=0, help="Trials to ask for; 0 lists the pending ones.")
-@click.option("--html", is_flag=True, help="A page to print, where FILE is missing.")
-@click.option("--digits", type=int, default=3, show_default=True, help="To round to, before a trial is recorded.")
-@click.option("--decimal", type=click.Choice([".", ","]), default=".", help="With a comma, semicolons separate cells.")
-@context_option
-@click.option("--lease", type=float, metavar="SECONDS", help="After which a trial is abandoned, if no answer came.")
-def sheet(
-    storage: str, study: str, file: Path | None, count: int, digits: int, decimal: str, context: str | None,
-    lease: float | None, *, html: bool,
-) -> None:  # fmt: skip
-    """Ask STUDY for trials to run by hand, and write them to FILE: .csv, or .html for a page to print.
-
-    Fill in the value of each, or the word failed. Then read the table: nilregret import STORAGE STUDY FILE. Rows
-    without a value stay pending.
-    """
-    from ..study.sheet import check_path
-
-    found = opened_study(storage, study)
-    if file is not None:
-        check_path(file)
-    known = {"context": from_json("--context", context)} if context is not None else {}
-    made = found.sheet(count, digits=digits, lease=lease, **known)
-    if file is None:
-        click.echo(made.to_html(decimal=decimal) if html else made.to_csv(decimal=decimal), nl=False)
-        return
-    try:
-        made.write(file, decimal=decimal)
-    except OSError as error:
-        raise InvalidInput(
-            f"{file} could not be written: {error.strerror}. The trials are pending.",
-            advice="Without --count, `nilregret sheet` writes those that are pending.",
-        ) from error
-    echo(f"Wrote {many(len(made.trials), 'trial')} to {file}.")
-    hint("import", storage, found.name, str(file))
 
 
 @study_command("Add the trials of a file, or of a study of Optuna.", name="import")

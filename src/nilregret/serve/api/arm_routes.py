@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, final
+from functools import partial
+from typing import Any
 
 from starlette.types import ASGIApp
 
@@ -17,7 +18,7 @@ from ..wire import messages as m
 from ..wire.decision_ids import IdempotentRequest
 from ..wire.limits import Limits
 from ..wire.problems import about
-from ..work.worker import Action, StudyWorker
+from ..work.worker import Action, Change, Recorded, StudyWorker
 from .memory_limits import check_posterior
 from .operations import AGAIN, Operation, ParsedRequest, ResponseInfo, Service, json_of
 from .size_limits import check_arms
@@ -27,77 +28,34 @@ ARMS = f"{STUDY}/arms"
 ARM = ARMS + "/{arm:int}"
 
 
-class AddArmsResult(NamedTuple):
-    """Result of `AddArms`: the new arms, and whether the request is a retry."""
+def _adding(body: m.ArmsRequest, request: IdempotentRequest, limits: Limits, worker: StudyWorker) -> Action:
+    """Checks the size of the study with more arms, and returns the action that adds them."""
+    new = body.arms
+    places = [_place(arm) for arm in new]
+    if len({type(place) for place in places}) > 1:
+        raise InvalidInput("`arms`: give points or parameters, the same for all arms of one request.")
+    names, facts = [arm.name for arm in new], [arm.about for arm in new]
 
-    arms: list[Arm]
-    again: bool
+    def action(transaction: Transaction) -> Recorded:
+        reply = request.stored_reply(transaction)
+        if reply is not None:
+            listed = worker.study.replica.roster.listed()
+            return Recorded([listed[number] for number in reply.numbers], again=True)
+        about("arms", _check_size, worker.study.policy, places, limits)
+        arms: list[Arm] = about("arms", transaction.add_arms, places, names, facts)
+        request.store(transaction, [arm.number for arm in arms])
+        return Recorded(arms, again=False)
 
-
-@final
-class AddArms(NamedTuple):
-    """Adds arms to a study."""
-
-    body: m.ArmsRequest
-    request: IdempotentRequest
-    limits: Limits
-
-    def note_keys(self, worker: StudyWorker) -> list[str]:  # noqa: ARG002
-        """Returns the key of the note about the request."""
-        return [] if self.request.key is None else [self.request.key]
-
-    def prepare(self, worker: StudyWorker) -> Action:
-        """Checks the size of the study with these arms, and returns the action that adds them."""
-        new = self.body.arms
-        places = [_place(arm) for arm in new]
-        if len({type(place) for place in places}) > 1:
-            raise InvalidInput("`arms`: give points or parameters, the same for all arms of one request.")
-        names, facts = [arm.name for arm in new], [arm.about for arm in new]
-
-        def action(transaction: Transaction) -> AddArmsResult:
-            reply = self.request.stored_reply(transaction)
-            if reply is not None:
-                listed = worker.study.replica.roster.listed()
-                return AddArmsResult([listed[number] for number in reply.numbers], again=True)
-            about("arms", self._check_size, worker.study.policy, places)
-            arms: list[Arm] = about("arms", transaction.add_arms, places, names, facts)
-            self.request.store(transaction, [arm.number for arm in arms])
-            return AddArmsResult(arms, again=False)
-
-        return action
-
-    def _check_size(self, policy: Any, places: list[Any]) -> None:
-        """Refuses arms with which the study would be too large."""
-        if not isinstance(policy, Policy) or not isinstance(policy.domain, Arms):
-            return  # `Transaction.add_arms` refuses the policy
-        contexts = 1 if policy.context is None else count_of_points(policy.context) or 1
-        check_arms((len(policy.domain) + len(places)) * contexts, self.limits)
-        check_posterior(policy.with_arms(policy.domain.with_more(places)), self.limits)
+    return action
 
 
-@final
-class ChangeArm(NamedTuple):
-    """Describes an arm, and retires it or brings it back."""
-
-    arm: int
-    body: m.ArmRequest
-
-    def note_keys(self, worker: StudyWorker) -> list[str]:  # noqa: ARG002
-        """Returns no keys."""
-        return []
-
-    def prepare(self, worker: StudyWorker) -> Action:
-        """Returns the action that changes the arm."""
-        del worker
-        body = self.body
-
-        def action(transaction: Transaction) -> Arm:
-            arm: Arm = about("arm", transaction.describe_arm, self.arm, body.name, body.about)
-            if body.retired is None:
-                return arm
-            return transaction.move_arm(self.arm, "retired" if body.retired else "restored")
-
-        return action
+def _check_size(policy: Any, places: list[Any], limits: Limits) -> None:
+    """Refuses arms with which the study would be too large."""
+    if not isinstance(policy, Policy) or not isinstance(policy.domain, Arms):
+        return  # `Transaction.add_arms` refuses the policy
+    contexts = 1 if policy.context is None else count_of_points(policy.context) or 1
+    check_arms((len(policy.domain) + len(places)) * contexts, limits)
+    check_posterior(policy.with_arms(policy.domain.with_more(places)), limits)
 
 
 def _place(arm: m.NewArm) -> Any:
@@ -121,10 +79,10 @@ async def add_arms(service: Service, request: ParsedRequest) -> ASGIApp:
     """Adds arms to a study."""
     worker = await request.worker(service)
     idempotent = IdempotentRequest.of("arms", request.key, request.body)
-    added = AddArms(request.body, idempotent, service.settings.limits)
+    added = Change(partial(_adding, request.body, idempotent, service.settings.limits), idempotent.keys)
     what = ("add arms", {"arms": len(request.body.arms)})
-    done: AddArmsResult = await audited(worker, request.caller, service.clock(), what, lambda: worker.run(added))
-    return json_of(m.ArmsSaid([arm_said(arm) for arm in done.arms]), 201, AGAIN if done.again else ())
+    done: Recorded = await audited(worker, request.caller, service.clock(), what, lambda: worker.run(added))
+    return json_of(m.ArmsSaid([arm_said(arm) for arm in done.value]), 201, AGAIN if done.again else ())
 
 
 async def put_arm(service: Service, request: ParsedRequest) -> ASGIApp:
@@ -138,9 +96,15 @@ async def retire_arm(service: Service, request: ParsedRequest) -> ASGIApp:
 
 
 async def _changed(service: Service, request: ParsedRequest, action: str, body: m.ArmRequest) -> ASGIApp:
-    worker, change = await request.worker(service), ChangeArm(request.path["arm"], body)
-    what = (action, {"arm": change.arm, "name": body.name, "retired": body.retired})
-    arm: Arm = await audited(worker, request.caller, service.clock(), what, lambda: worker.run(change))
+    worker, number = await request.worker(service), request.path["arm"]
+
+    def change(transaction: Transaction) -> Arm:
+        arm: Arm = about("arm", transaction.describe_arm, number, body.name, body.about)
+        return arm if body.retired is None else transaction.move_arm(number, "retired" if body.retired else "restored")
+
+    what = (action, {"arm": number, "name": body.name, "retired": body.retired})
+    command = Change(lambda _: change)
+    arm: Arm = await audited(worker, request.caller, service.clock(), what, lambda: worker.run(command))
     return json_of(arm_said(arm))
 
 

@@ -9,7 +9,7 @@ from starlette.types import ASGIApp
 from ..._utils.checks import new_study_name, shown
 from ...errors import InvalidInput
 from ..auth.caller import OPERATOR, of_others, stored_name
-from ..watch.audit import WriteNotes, audited, entries
+from ..watch.audit import audited, entries, note_writing
 from ..wire import messages as m
 from ..wire.problems import Problem, about
 from ..work.study_notes import StudyNotes, as_trial_note, change_study
@@ -70,7 +70,7 @@ async def note_trial(service: Service, request: ParsedRequest) -> ASGIApp:
     what = ("note on a trial", {"number": number, "note": text})
     await audited(
         worker, request.caller, service.clock(), what,
-        lambda: worker.run(WriteNotes(as_trial_note(number, text))),
+        lambda: worker.run(note_writing(as_trial_note(number, text))),
     )  # fmt: skip
     return json_of(m.TrialNoted(number, text))
 

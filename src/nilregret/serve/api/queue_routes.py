@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple, final
+from typing import Any
 
 from starlette.types import ASGIApp
 
@@ -21,7 +21,7 @@ from ..wire import messages as m
 from ..wire.decision_ids import IdempotentRequest
 from ..wire.limits import Limits
 from ..wire.problems import about
-from ..work.worker import Action, StudyWorker
+from ..work.worker import Action, Change, Recorded, StudyWorker
 from .operations import AGAIN, Operation, ParsedRequest, ResponseInfo, Service, json_of
 from .size_limits import check_columns
 from .write_routes import STUDY
@@ -30,53 +30,20 @@ QUEUE = f"{STUDY}/enqueue"
 ENTRY = QUEUE + "/{entry:int}"
 
 
-class EnqueueResult(NamedTuple):
-    """Result of `Enqueue`: the entries, and whether the request is a retry."""
+def _enqueuing(body: m.EnqueueRequest, request: IdempotentRequest, worker: StudyWorker) -> Action:
+    """Returns the action that enqueues points to try first."""
+    points, replica = [_place(entry) for entry in body.entries], worker.study.replica
 
-    entries: list[Enqueued]
-    again: bool
+    def action(transaction: Transaction) -> Recorded:
+        reply = request.stored_reply(transaction)
+        if reply is not None:
+            known = [replica.queue.entries[number] for number in reply.numbers]
+            return Recorded([entry.told(replica.policy.domain) for entry in known], again=True)
+        entries: list[Enqueued] = about("entries", transaction.enqueue, points)
+        request.store(transaction, [entry.number for entry in entries])
+        return Recorded(entries, again=False)
 
-
-@final
-class Enqueue(NamedTuple):
-    """Enqueues points to try first."""
-
-    body: m.EnqueueRequest
-    request: IdempotentRequest
-
-    def note_keys(self, worker: StudyWorker) -> list[str]:  # noqa: ARG002
-        """Returns the key of the note about the request."""
-        return [] if self.request.key is None else [self.request.key]
-
-    def prepare(self, worker: StudyWorker) -> Action:
-        """Returns the action that enqueues the points."""
-        points, replica = [_place(entry) for entry in self.body.entries], worker.study.replica
-
-        def action(transaction: Transaction) -> EnqueueResult:
-            reply = self.request.stored_reply(transaction)
-            if reply is not None:
-                known = [replica.queue.entries[number] for number in reply.numbers]
-                return EnqueueResult([entry.told(replica.policy.domain) for entry in known], again=True)
-            entries: list[Enqueued] = about("entries", transaction.enqueue, points)
-            self.request.store(transaction, [entry.number for entry in entries])
-            return EnqueueResult(entries, again=False)
-
-        return action
-
-
-@final
-class Withdraw(NamedTuple):
-    """Takes an entry out of the queue."""
-
-    entry: int
-
-    def note_keys(self, worker: StudyWorker) -> list[str]:  # noqa: ARG002
-        """Returns no keys."""
-        return []
-
-    def prepare(self, worker: StudyWorker) -> Action:  # noqa: ARG002
-        """Returns the action that takes the entry out."""
-        return lambda transaction: about("entry", transaction.withdraw, self.entry)
+    return action
 
 
 def _place(entry: m.NewEntry) -> Any:
@@ -106,65 +73,46 @@ async def list_entries(service: Service, request: ParsedRequest) -> ASGIApp:
 async def enqueue(service: Service, request: ParsedRequest) -> ASGIApp:
     """Enqueues points to try first."""
     worker = await request.worker(service)
-    command = Enqueue(request.body, IdempotentRequest.of("enqueue", request.key, request.body))
+    idempotent = IdempotentRequest.of("enqueue", request.key, request.body)
+    command = Change(partial(_enqueuing, request.body, idempotent), idempotent.keys)
     what = ("enqueue", {"entries": len(request.body.entries)})
-    done: EnqueueResult = await audited(worker, request.caller, service.clock(), what, partial(worker.run, command))
-    return json_of(m.QueueSaid([entry_said(each) for each in done.entries]), 201, AGAIN if done.again else ())
+    done: Recorded = await audited(worker, request.caller, service.clock(), what, partial(worker.run, command))
+    return json_of(m.QueueSaid([entry_said(each) for each in done.value]), 201, AGAIN if done.again else ())
 
 
 async def withdraw(service: Service, request: ParsedRequest) -> ASGIApp:
     """Takes an entry out of the queue, and returns what waits then."""
-    worker, command = await request.worker(service), Withdraw(request.path["entry"])
-    what = ("withdraw", {"entry": command.entry})
+    worker, entry = await request.worker(service), request.path["entry"]
+    command = Change(lambda _: lambda transaction: about("entry", transaction.withdraw, entry))
+    what = ("withdraw", {"entry": entry})
     await audited(worker, request.caller, service.clock(), what, partial(worker.run, command))
     return json_of(await worker.read(_waiting))
 
 
-class WidenResult(NamedTuple):
-    """Result of `Widen`: the space of now, and whether the request is a retry."""
+def _widening(body: m.WidenRequest, request: IdempotentRequest, limits: Limits, worker: StudyWorker) -> Action:
+    """Reads the parameters, and returns the action that changes the space of a study."""
+    parameters = {name: within(f"parameters.{name}", parameter, table) for name, table in body.parameters.items()}
 
-    space: Any
-    again: bool
+    def action(transaction: Transaction) -> Recorded:
+        domain = worker.study.policy.domain
+        if request.stored_reply(transaction) is not None:
+            return Recorded(to_plain(domain), again=True)
+        if isinstance(domain, Space):
+            about("parameters", lambda: check_columns(changed_space(domain, parameters), limits))
+        space = about("parameters", transaction.widen, parameters, body.was)
+        request.store(transaction, [])
+        return Recorded(to_plain(space), again=False)
 
-
-@final
-class Widen(NamedTuple):
-    """Changes the space of a study."""
-
-    body: m.WidenRequest
-    request: IdempotentRequest
-    limits: Limits
-
-    def note_keys(self, worker: StudyWorker) -> list[str]:  # noqa: ARG002
-        """Returns the key of the note about the request."""
-        return [] if self.request.key is None else [self.request.key]
-
-    def prepare(self, worker: StudyWorker) -> Action:
-        """Reads the parameters, and returns the action that changes the space."""
-        parameters = {
-            name: within(f"parameters.{name}", parameter, table) for name, table in self.body.parameters.items()
-        }
-
-        def action(transaction: Transaction) -> WidenResult:
-            domain = worker.study.policy.domain
-            if self.request.stored_reply(transaction) is not None:
-                return WidenResult(to_plain(domain), again=True)
-            if isinstance(domain, Space):
-                about("parameters", lambda: check_columns(changed_space(domain, parameters), self.limits))
-            space = about("parameters", transaction.widen, parameters, self.body.was)
-            self.request.store(transaction, [])
-            return WidenResult(to_plain(space), again=False)
-
-        return action
+    return action
 
 
 async def widen(service: Service, request: ParsedRequest) -> ASGIApp:
     """Records another space of a study, and returns it."""
     worker, idempotent = await request.worker(service), IdempotentRequest.of("widen", request.key, request.body)
-    command = Widen(request.body, idempotent, service.settings.limits)
+    command = Change(partial(_widening, request.body, idempotent, service.settings.limits), idempotent.keys)
     what = ("widen", {"parameters": ", ".join(request.body.parameters)})
-    done: WidenResult = await audited(worker, request.caller, service.clock(), what, partial(worker.run, command))
-    return json_of(m.SpaceSaid(done.space), 200, AGAIN if done.again else ())
+    done: Recorded = await audited(worker, request.caller, service.clock(), what, partial(worker.run, command))
+    return json_of(m.SpaceSaid(done.value), 200, AGAIN if done.again else ())
 
 
 QUEUE_OPERATIONS = [

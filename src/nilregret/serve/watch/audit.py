@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple, TypeVar, final
+from typing import Any, TypeVar
 
 import msgspec
 
 from ...storage import StoredStudy
+from ...study.transaction import Transaction
 from ..auth.caller import Caller
 from ..wire.messages import AuditEntry
 from ..wire.problems import problem_of
-from ..work.worker import Action, StudyWorker
+from ..work.worker import Change, StudyWorker
 from ..work.workers import NotesStorage
 
 R = TypeVar("R")
@@ -25,25 +26,14 @@ DONE = "done"
 LONGEST = 2000  # characters of a value in an entry
 
 
-@final
-class WriteNotes(NamedTuple):
-    """Writes notes of a study, in a transaction that it shares with other commands."""
+def note_writing(notes: Mapping[str, str]) -> Change:
+    """Returns the command that writes notes of a study, in a transaction that it shares with other commands."""
 
-    notes: Mapping[str, str]
+    def action(transaction: Transaction) -> None:
+        for key, text in notes.items():
+            transaction.write_note(key, text)
 
-    def note_keys(self, worker: StudyWorker) -> list[str]:  # noqa: ARG002
-        """Returns no keys."""
-        return []
-
-    def prepare(self, worker: StudyWorker) -> Action:
-        """Returns the action that writes the notes."""
-        del worker
-
-        def action(transaction: Any) -> None:
-            for key, text in self.notes.items():
-                transaction.write_note(key, text)
-
-        return action
+    return Change(lambda _: action)
 
 
 async def audited(
@@ -60,13 +50,13 @@ async def audited(
         act: the action.
     """
     key, entry = _entry(caller, now, what)
-    await worker.run(WriteNotes({key: _text(entry)}))
+    await worker.run(note_writing({key: _text(entry)}))
     try:
         result = await act()
     except Exception as error:
-        await worker.run(WriteNotes({key: _text(entry, problem_of(error).sentence)}))
+        await worker.run(note_writing({key: _text(entry, problem_of(error).sentence)}))
         raise
-    await worker.run(WriteNotes({key: _text(entry, DONE)}))
+    await worker.run(note_writing({key: _text(entry, DONE)}))
     return result
 
 

@@ -115,6 +115,11 @@ class IdempotentRequest(NamedTuple):
         text = msgspec.json.encode(body, order="deterministic")
         return cls(key_of("key", key), hashlib.sha256(kind.encode() + b"\0" + text).hexdigest())
 
+    @property
+    def keys(self) -> list[str]:
+        """The keys of the notes that the request reads."""
+        return [] if self.key is None else [self.key]
+
     @staticmethod
     def hash_of(*parts: Any) -> str | None:
         """Returns a hash of some entries of a request. None if none of them is given."""

@@ -75,7 +75,7 @@ class Decide(NamedTuple):
         """Returns the keys of the notes about the request and its client."""
         client = self.body.client
         found = [] if client is None else [key_of("client", client)]
-        return found if self.request.key is None else [self.request.key, *found]
+        return [*self.request.keys, *found]
 
     def prepare(self, worker: StudyWorker) -> Action:
         """Checks context, available points and deadline, and returns the action that decides."""
@@ -296,7 +296,7 @@ class Observe(NamedTuple):
 
     def note_keys(self, worker: StudyWorker) -> list[str]:  # noqa: ARG002
         """Returns the key of the note about the request."""
-        return [] if self.request.key is None else [self.request.key]
+        return self.request.keys
 
     def prepare(self, worker: StudyWorker) -> Action:
         """Checks the observation, and returns the action that records it."""

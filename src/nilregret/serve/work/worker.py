@@ -121,6 +121,34 @@ class Command(Protocol):
         """Checks the command, and returns what remains to be done in a transaction."""
 
 
+@final
+class Change(NamedTuple):
+    """A command that a function prepares.
+
+    Attributes:
+        make: checks the command, and returns what remains to be done in a transaction.
+        keys: of the notes that the command reads.
+    """
+
+    make: Callable[[StudyWorker], Action]
+    keys: Sequence[str] = ()
+
+    def note_keys(self, worker: StudyWorker) -> Sequence[str]:  # noqa: ARG002
+        """Returns the keys of the notes that the command reads."""
+        return self.keys
+
+    def prepare(self, worker: StudyWorker) -> Action:
+        """Checks the command, and returns what remains to be done in a transaction."""
+        return self.make(worker)
+
+
+class Recorded(NamedTuple):
+    """What a command recorded, and whether the request is a retry."""
+
+    value: Any
+    again: bool
+
+
 class _Queued(NamedTuple):
     command: Command
     future: asyncio.Future[Any]
