@@ -277,15 +277,9 @@ class PointSearch:
             if real.any() and domain.limits is not None:
                 first = moving[np.argsort(-values[moving], kind="stable")[: self.starts]]
                 counted += climb_within(
-                    region(domain),
-                    surface.values,
-                    surface.slopes,
-                    at,
-                    values,
-                    first,
-                    unit=unit,
+                    region(domain), surface.values, surface.slopes, at, values, first, unit=unit,
                     steps=MORE * self.evaluations,
-                )
+                )  # fmt: skip
             elif real.any():
                 counted += self._climb(surface, domain, at, values, moving, real, best=best, spacing=spacing, unit=unit)
             if real.all():

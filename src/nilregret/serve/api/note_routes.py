@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from starlette.types import ASGIApp
@@ -25,11 +26,8 @@ async def update_study(service: Service, request: ParsedRequest) -> ASGIApp:
     wanted: dict[str, Any] = {
         name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not None
     }
-    return json_of(
-        await audited(
-            worker, request.caller, service.clock(), ("update", wanted), lambda: _updated(service, worker, wanted)
-        )
-    )
+    act = partial(_updated, service, worker, wanted)
+    return json_of(await audited(worker, request.caller, service.clock(), ("update", wanted), act))
 
 
 async def _updated(service: Service, worker: StudyWorker, wanted: dict[str, Any]) -> m.StudyChanged:
@@ -68,10 +66,8 @@ async def note_trial(service: Service, request: ParsedRequest) -> ASGIApp:
         raise Problem(404, "no_decision", f"This study has no decision {number} so far.", field="number")
     text = request.body.note
     what = ("note on a trial", {"number": number, "note": text})
-    await audited(
-        worker, request.caller, service.clock(), what,
-        lambda: worker.run(note_writing(as_trial_note(number, text))),
-    )  # fmt: skip
+    command = note_writing(as_trial_note(number, text))
+    await audited(worker, request.caller, service.clock(), what, partial(worker.run, command))
     return json_of(m.TrialNoted(number, text))
 
 

@@ -143,7 +143,7 @@ class Change(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """What a command recorded, and whether the request is a retry."""
+    """Result of a command: what it recorded, and whether the request is a retry."""
 
     value: Any
     again: bool
