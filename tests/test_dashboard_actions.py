@@ -257,6 +257,19 @@ def test_a_link_of_another_site_does_not_open_a_confirmation(forms):
         assert (page.status, "Yes: tell" in page.text) == (409 if query else 200, False)
 
 
+def test_some_parameters_of_a_point_to_try_first_are_left_to_the_policy(forms):
+    space = nr.Space(heat=nr.Int(1, 9), kind=nr.Choice("a", "b"), extra=nr.when("kind", "b", nr.Float(0, 1)))
+    study = nr.Study(nr.auto(space), storage=forms.storage, name="s")
+    page = forms.open("s", "enqueue").text
+    assert '<option value="" selected>as the policy chooses</option>' in page
+    assert "1 to 9, or empty: as the policy chooses" in page
+    assert "Done: " in forms.act("s", "enqueue", **{"p-0": "4", "p-1": "", "p-2": ""}).text
+    assert "Done: " in forms.act("s", "enqueue", **{"p-0": "", "p-1": "1", "p-2": "0.5"}).text
+    assert [entry.named for entry in study.enqueued] == [{"heat": 4}, {"kind": "b", "extra": 0.5}]
+    empty = forms.act("s", "enqueue", **{"p-0": "", "p-1": "", "p-2": ""})
+    assert (empty.status, "No parameter is filled in" in empty.text) == (422, True)
+
+
 def test_a_point_to_try_first_is_enqueued_counted_and_marked(forms):
     assert (
         "The next trial that may be is of arm 3."

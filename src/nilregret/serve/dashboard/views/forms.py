@@ -174,7 +174,7 @@ def fields(study: Study, action: str, given: Mapping[str, str]) -> list[dict[str
     if which.context and study.policy.context is not None:
         found += _of_domain(study.policy.context, "c", given)
     if which.point:
-        found += _of_domain(study.policy.domain, "p", given)
+        found += _of_domain(study.policy.domain, "p", given, some=action == "enqueue")
     entries = [name for name in which.entries if name != "constraints" or study.policy.constraint_count]
     return found + [_plain(name, given) for name in entries]
 
@@ -217,8 +217,8 @@ def _plain(name: str, given: Mapping[str, str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _of_domain(domain: Domain, kind: str, given: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Returns a field for each parameter, each coordinate, or the number of an arm."""
+def _of_domain(domain: Domain, kind: str, given: Mapping[str, str], *, some: bool = False) -> list[dict[str, Any]]:
+    """Returns a field for each parameter, each coordinate, or the number of an arm. `some` may be empty."""
     space = space_of(domain)
     if space is None and isinstance(domain, Arms):
         named = {"key": f"{kind}-arm", "label": "Arm" if kind == "p" else "Context", "options": None}
@@ -232,10 +232,11 @@ def _of_domain(domain: Domain, kind: str, given: Mapping[str, str]) -> list[dict
     listed = []
     for i, (name, parameter) in enumerate(space.parameters.items()):
         if isinstance(parameter, Choice):
-            options = [(str(j), short(option)) for j, option in enumerate(parameter.options)]
+            options = [("", "as the policy chooses")] * some
+            options += [(str(j), short(option)) for j, option in enumerate(parameter.options)]
             listed.append(_field({"key": f"{kind}-{i}", "label": name, "options": options}, "", given))
         else:
-            between = f"{short(parameter.low)} to {short(parameter.high)}"
+            between = f"{short(parameter.low)} to {short(parameter.high)}" + ", or empty: as the policy chooses" * some
             listed.append(_field({"key": f"{kind}-{i}", "label": name, "options": None}, between, given))
     return listed
 
@@ -273,7 +274,9 @@ def call(study: Study, action: str, given: Mapping[str, str]) -> Call:
         body = _answer(given) | _place(study, given) | _context(study, given)
         return Call("POST", "/observations", body, f"The reward {_said(body)} is added at {point_text(body)}.")
     if action == "enqueue":
-        place = _place(study, given)
+        place = _place(study, given, some=True)
+        if place.get("parameters") == {}:
+            raise InvalidInput("No parameter is filled in: a point to try first says one at least.")
         return Call("POST", "/enqueue", {"entries": [place]}, f"The next trial that may be is of {point_text(place)}.")
     if action == "ask":
         return Call("POST", "/decisions", _context(study, given), "The policy decides once.")
@@ -344,11 +347,11 @@ def _metric(text: str) -> tuple[str, float]:
     return name.strip(), number(name.strip(), value)
 
 
-def _place(study: Study, given: Mapping[str, str]) -> dict[str, Any]:
+def _place(study: Study, given: Mapping[str, str], *, some: bool = False) -> dict[str, Any]:
     domain = study.policy.domain
     if space_of(domain) is None and isinstance(domain, Arms):
         return {"arm": _whole("p-arm", given)}
-    named = _values(domain, "p", given)
+    named = _values(domain, "p", given, some=some)
     return {"parameters": named} if isinstance(named, dict) else {"point": named}
 
 
@@ -364,15 +367,15 @@ def _context(study: Study, given: Mapping[str, str]) -> dict[str, Any]:
     return {"context": _values(contexts, "c", given)}
 
 
-def _values(domain: Domain, kind: str, given: Mapping[str, str]) -> dict[str, Any] | list[float]:
-    """Returns named values of a space, or the coordinates of a box."""
+def _values(domain: Domain, kind: str, given: Mapping[str, str], *, some: bool = False) -> dict[str, Any] | list[float]:
+    """Returns named values of a space, or the coordinates of a box. Parameters may be left out if `some`."""
     space: Space | None = space_of(domain)
     if space is None:
         return [number(f"x[{i}]", given.get(f"{kind}-{i}", "")) for i in range(domain.dimension)]
     found: dict[str, Any] = {}
     for i, (name, parameter) in enumerate(space.parameters.items()):
         text = given.get(f"{kind}-{i}", "")
-        if space.conditions is not None and not space.conditions.is_active(name, found):
+        if not text.strip() if some else not (space.conditions is None or space.conditions.is_active(name, found)):
             continue
         if isinstance(parameter, Choice):
             place = whole(name, text, negative=False)
