@@ -171,6 +171,7 @@ class Result(Generic[D]):
         - `point`: a list of d numbers, as the kernel sees the point.
         - `std`: standard deviation of the noise of the value, or None. Only if some is known.
         - `metrics`: numbers that the objective returned beside the value, by name. Only if there are some.
+        - `enqueued`: True if `enqueue` named the point or some of its parameters. Only if it named some.
         - `constraints`: a list of m numbers, or None. Only if there are constraints.
         - `feasible`: True, False, or None. Only if there are constraints.
         """
@@ -180,6 +181,8 @@ class Result(Generic[D]):
             rows = [row | {"std": trial.std} for row, trial in zip(rows, trials, strict=True)]
         if any(trial.measured for trial in trials):
             rows = [row | {"metrics": trial.metrics} for row, trial in zip(rows, trials, strict=True)]
+        if any(trial.enqueued for trial in trials):
+            rows = [row | {"enqueued": trial.enqueued} for row, trial in zip(rows, trials, strict=True)]
         if not self._constrained:
             return rows
         for row, trial in zip(rows, trials, strict=True):
