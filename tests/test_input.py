@@ -13,6 +13,7 @@ import nilregret as nr
 from nilregret import serialize
 from nilregret._utils import checks
 from nilregret.algorithms.baselines import Admmbo, BanditOco
+from nilregret.domains.options import NamedOption, NestedOption
 from nilregret.environments import delays, even_changes
 from nilregret.gp.mixture import EarlierStudy
 from nilregret.gp.warping import SignedLog, Warp
@@ -27,7 +28,7 @@ from nilregret.slots.envelope import (
     PointwiseBayes,
     ScheduledWidth,
 )
-from nilregret.slots.explore import NoExploration, UncertaintySampling, UniformExploration
+from nilregret.slots.explore import NoExploration, TimedDesign, UncertaintySampling, UniformExploration
 from nilregret.slots.lengthscales import RegretBalancing
 from nilregret.slots.memory import Forever
 from nilregret.slots.objective import AdditivePenalty, MultiplicativePenalty, RewardAlone
@@ -251,6 +252,9 @@ DESCRIBED = [
     nr.slots.Uniform(F(0.1)),
     UncertaintySampling(W(3)),
     nr.slots.InitialDesign(W(3)),
+    TimedDesign(design=nr.slots.InitialDesign(W(3)), seconds=F(60), parallel=W(2), share=F(0.5)),
+    NamedOption("math:sqrt"),
+    NestedOption("tuple", ["a", 3]),
     nr.slots.CoordinateSearch(every=W(3), after=W(4), steps=W(5)),
     nr.slots.Elsewhere(after=W(20), hope=F(0.01), stall=W(5), otherwise=nr.slots.CoordinateSearch(every=W(3))),
     nr.slots.AskAgain(budget=W(9), rounds=W(2), noise=F(0.2)),
