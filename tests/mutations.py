@@ -332,8 +332,8 @@ DEFECTS = (
     ),
     Defect(
         "_utils/numerals",
-        "if value and (exponent < LEAST or abs(value) >= LARGEST):",
-        "if value and (exponent < LEAST or value >= LARGEST):",
+        "if value and (exponent < LEAST or abs(float(plain)) >= LARGEST):",
+        "if value and (exponent < LEAST or float(plain) >= LARGEST):",
         "test_terminal.py test_numbers.py",
         "large negative numbers without a power of ten",
     ),
