@@ -140,3 +140,12 @@ def test_a_design_of_whole_numbers_has_no_repeats():
     space = nr.Space(**{name: nr.Int(0, 7) for name in "abcde"}).where("a <= b")
     points = design(space, 64, Draws("whole"))
     assert len(np.unique(points, axis=0)) == 64
+
+
+def test_a_safe_point_outside_of_the_limits_is_refused_and_not_moved_inside():
+    space = nr.Space(a=nr.Float(0, 1), b=nr.Float(0, 1)).where("a + b <= 1")
+    with pytest.raises(nr.errors.InvalidInput, match="A point of `start` is outside of the limits a \\+ b <= 1"):
+        nr.auto(space, noise=0.05, constraints=nr.Safe(start=[{"a": 0.9, "b": 0.9}], scale=1.0, noise=0.05))
+    limits = nr.Safe(start=[{"a": 0.25, "b": 0.5}], scale=1.0, noise=0.05)
+    study = nr.Study(nr.auto(space, noise=0.05, constraints=limits))
+    assert study.ask().parameters == {"a": 0.25, "b": 0.5}

@@ -301,6 +301,8 @@ class Safe(Constraints):
         try:
             named = named_points(self.start) is not None
             points = domain.inside("start", self.start if named else np.array(self.start))
+            if domain.limits is not None and not domain.limits.holds(points).all():
+                raise InvalidInput(f"A point of `start` is outside of the limits {', '.join(domain.limits.texts)}.")
         except InvalidInput as error:
             raise error.within("start").within("constraints") from error
         return replace(self, start=tuple(map(tuple, points.tolist())))
