@@ -110,6 +110,19 @@ def test_a_point_outside_teaches_and_is_not_recommended():
     assert study.best().number > 0
 
 
+def test_given_points_outside_are_refused_and_those_of_earlier_studies_left_out():
+    space = nr.Space(a=nr.Float(0, 1), b=nr.Float(0, 1))
+    given = nr.slots.GivenPoints([[0.9, 0.9]])
+    with pytest.raises(nr.errors.InvalidInput, match=r"A given point is outside of the limits a \+ b <= 1"):
+        nr.gp_ucb(space.where("a + b <= 1"), nr.Matern(2.5, 0.5), noise=0.1).using(explore=given)
+    earlier = nr.maximize(lambda a, b: a + b, space, trials=8, progress=False).study
+    study = nr.Study(nr.auto(space.where("a + b <= 1"), like=earlier, budget=8))
+    for _ in range(3):
+        trial = study.ask()
+        assert sum(trial.parameters.values()) <= 1.0
+        study.tell(trial, 0.0)
+
+
 def test_a_script_refuses_limits():
     with pytest.raises(nr.errors.InvalidInput, match="keeps no known limits"):
         nr.algorithms.admmbo(SPACES["mixture"])

@@ -318,6 +318,9 @@ def _cover(studies: Iterable[EarlierStudy], domain: Domain) -> Array:
     if not len(points):
         return points
     points = np.unique(domain.snap(points) if isinstance(domain, Space) else points, axis=0)
+    points = points if domain.limits is None else points[domain.limits.holds(points)]
+    if not len(points):
+        return points
     means = np.array([posterior.mean(points) for posterior in posteriors])
     found: list[int] = []
     reached = means.min(axis=1)

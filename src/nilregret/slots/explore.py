@@ -451,7 +451,9 @@ class GivenPoints(Explore):
 
     def check(self, policy: Policy) -> None:
         """Raises `InvalidInput` if a point is outside the domain, or the memory never holds more than these rounds."""
-        policy.domain.inside("points", self.points)
+        points, limits = policy.domain.inside("points", self.points), policy.domain.limits
+        if limits is not None and not limits.holds(points).all():
+            raise InvalidInput(f"A given point is outside of the limits {', '.join(limits.texts)}.")
         _check_outgrown(policy, len(self.points), "one of the given points")
 
 
