@@ -13,7 +13,7 @@ import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, many, number_in, shown, url_of
 from .._utils.tables import ENDINGS, Table, read_table, table_of
-from ..domains.domain import Arms, D, Domain, Space, sides
+from ..domains.domain import Arms, D, Domain, Space, keeping_limits, sides
 from ..domains.parameters import CHOSEN, Choice, Parameter, option_place
 from ..errors import InvalidInput
 from ..gp.mixture import EarlierStudy
@@ -318,7 +318,7 @@ def _cover(studies: Iterable[EarlierStudy], domain: Domain) -> Array:
     if not len(points):
         return points
     points = np.unique(domain.snap(points) if isinstance(domain, Space) else points, axis=0)
-    points = points if domain.limits is None else points[domain.limits.holds(points)]
+    points = keeping_limits(domain, points)
     if not len(points):
         return points
     means = np.array([posterior.mean(points) for posterior in posteriors])

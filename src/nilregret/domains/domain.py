@@ -150,7 +150,9 @@ __all__ = [
     "count_of_points",
     "distinct",
     "enclosing_box",
+    "keeping_limits",
     "options_of",
+    "refuse_outside_limits",
     "sides",
 ]
 
@@ -184,6 +186,17 @@ def distinct(points: Array) -> Array:
     return np.asarray(points[np.sort(first)])
 
 
+def keeping_limits(domain: Domain, points: Array) -> Array:
+    """Returns the valid points that keep the known limits of a domain, `(k, d)`."""
+    return points if domain.limits is None else points[domain.limits.holds(points)]
+
+
+def refuse_outside_limits(domain: Domain, points: Array, what: str) -> None:
+    """Raises an error if one of some valid points, in words, does not keep the known limits of a domain."""
+    if domain.limits is not None and not domain.limits.holds(points).all():
+        raise InvalidInput(f"{what} is outside of the limits {', '.join(domain.limits.texts)}.")
+
+
 def check_domain(name: str, value: object) -> None:
     """Raises an error if the value is no domain."""
     if not isinstance(value, Arms | Box | Space):
@@ -191,7 +204,7 @@ def check_domain(name: str, value: object) -> None:
         if isinstance(value, list):
             advice = "Ranges of coordinates are nr.Box(lows, highs); points that may be played are nr.Arms(points)."
         raise InvalidInput(f"`{name}` must be Arms, a Box or a Space, not {shown(value)}.", advice=advice)
-    if name == "context" and isinstance(value, Space) and value.limits is not None:
+    if name == "context" and value.limits is not None:
         said = shown(", ".join(value.limits.texts))
         raise InvalidInput(f"`context` has the limits {said}, but a context is given and not chosen: leave them out.")
 

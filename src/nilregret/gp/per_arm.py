@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, shown
-from ..domains.domain import Arms, Domain, Space
+from ..domains.domain import Arms, Domain, Space, distinct
 from ..domains.parameters import CHOSEN, Choice
 from ..errors import InvalidInput
 from ..kernels import Active, Intercept, Kernel, Mixture, Multiplied, Product, Sum
@@ -61,8 +61,7 @@ def arm_columns(domain: Domain, dimension: int) -> list[ArmColumns]:
     if isinstance(domain, Arms):
         if len(domain) > MOST_ARMS:
             return []
-        distinct = domain.points[np.sort(np.unique(domain.points, axis=0, return_index=True)[1])]
-        return [ArmColumns.of(distinct, range(first, dimension), dimension)]
+        return [ArmColumns.of(distinct(domain.points), range(first, dimension), dimension)]
     if not isinstance(domain, Space) or domain.active(domain.lower[None]) is not None:
         return []
     choices = [place for parameter, place in domain.columns() if isinstance(parameter, Choice)]

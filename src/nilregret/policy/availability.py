@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, frozen, many, shown
-from ..domains.domain import Arms, Domain
+from ..domains.domain import Arms, Domain, keeping_limits
 from ..errors import InvalidInput
 
 # Whole numbers (which arms), a truth value for each arm, points, or dicts of parameters.
@@ -106,10 +106,9 @@ def _points(domain: Domain, among: Some | None, exclude: Some | None) -> Availab
     points = domain.inside("among", listed)  # type: ignore[arg-type]  # whatever it is, `inside` says what is wrong
     if not len(points):
         raise _none_given()
-    limits = domain.limits
-    if limits is not None and not len(points := points[limits.holds(points)]):
+    if domain.limits is not None and not len(points := keeping_limits(domain, points)):
         raise InvalidInput(
-            f"Nothing is left to play: no point of `among` keeps the limits {shown(limits.texts)} of the space. "
+            f"Nothing is left to play: no point of `among` keeps the limits {shown(domain.limits.texts)} of the space. "
             "Usually it was made for another space. Nothing was recorded."
         )
     return Available(frozen(points.copy()), None)

@@ -24,7 +24,7 @@ import numpy as np
 from .._utils.checks import LARGEST_REWARD, Array, flag, frozen, integer, many, number, points_array, settle, shown
 from .._utils.copying import take_back
 from .._utils.randomness import Draws, Randomness
-from ..domains.domain import Arms, Domain
+from ..domains.domain import Arms, Domain, keeping_limits, refuse_outside_limits
 from ..domains.search.designs import coordinates, design, one_changed
 from ..errors import InvalidInput
 from ..serialize import described
@@ -176,8 +176,7 @@ def checked_places(part: Explore, places: object, domain: Domain) -> Array:
         )
     if not len(places):
         return places
-    inside, limits = domain.inside(name, places), domain.limits
-    return inside if limits is None else inside[limits.holds(inside)]
+    return keeping_limits(domain, domain.inside(name, places))
 
 
 @final
@@ -451,9 +450,7 @@ class GivenPoints(Explore):
 
     def check(self, policy: Policy) -> None:
         """Raises `InvalidInput` if a point is outside the domain, or the memory never holds more than these rounds."""
-        points, limits = policy.domain.inside("points", self.points), policy.domain.limits
-        if limits is not None and not limits.holds(points).all():
-            raise InvalidInput(f"A given point is outside of the limits {', '.join(limits.texts)}.")
+        refuse_outside_limits(policy.domain, policy.domain.inside("points", self.points), "A given point")
         _check_outgrown(policy, len(self.points), "one of the given points")
 
 

@@ -21,7 +21,7 @@ from .._utils.checks import LARGEST_REWARD, Array, finite_array, number, one_of,
 from .._utils.copying import Copyable
 from .._utils.numerals import numeral
 from ..domains.coordinates import named_points
-from ..domains.domain import Domain
+from ..domains.domain import Domain, refuse_outside_limits
 from ..domains.search.boxes import AcquisitionFunction
 from ..errors import InvalidInput, NoRegretError
 from ..kernels import Kernel
@@ -301,8 +301,7 @@ class Safe(Constraints):
         try:
             named = named_points(self.start) is not None
             points = domain.inside("start", self.start if named else np.array(self.start))
-            if domain.limits is not None and not domain.limits.holds(points).all():
-                raise InvalidInput(f"A point of `start` is outside of the limits {', '.join(domain.limits.texts)}.")
+            refuse_outside_limits(domain, points, "A point of `start`")
         except InvalidInput as error:
             raise error.within("start").within("constraints") from error
         return replace(self, start=tuple(map(tuple, points.tolist())))

@@ -127,7 +127,7 @@ def within_limits(policy: AnyPolicy, trials: Iterable[Trial]) -> list[Trial]:
 
     Those of `add` may not keep them, and those of an earlier space may be outside (`Study.widen`).
     """
-    given, limits = in_space(policy, trials), getattr(policy.domain, "limits", None)
+    given, limits = in_space(policy, trials), policy.domain.limits
     if limits is None or not given:
         return given
     return list(compress(given, limits.holds(np.array([trial.point for trial in given]))))

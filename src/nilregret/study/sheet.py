@@ -28,7 +28,7 @@ import numpy as np
 
 from .._utils.checks import Array, many, one_of, shown
 from .._utils.tables import LOSSES, OF_TRIALS, REWARDS, csv_writer
-from ..domains.domain import Arms, Domain, Space
+from ..domains.domain import Arms, Domain, Space, keeping_limits
 from ..domains.parameters import Choice, option_texts
 from ..errors import InvalidInput
 from ..policy.state import State
@@ -229,8 +229,7 @@ def rounded(domain: Domain, point: Array, others: Sequence[Array], digits: int) 
         return point
     for more in range(digits, MOST_DIGITS + 1):
         for found in itertools.islice(_roundings(domain, point, more), MOST_TRIED):
-            kept = not isinstance(domain, Space) or domain.limits is None or domain.limits.holds(found[None])[0]
-            if kept and found.tobytes() not in known:
+            if len(keeping_limits(domain, found[None])) and found.tobytes() not in known:
                 return found
     return point
 
@@ -248,7 +247,7 @@ def _roundings(domain: Any, point: Array, digits: int) -> Iterator[Array]:
         pairs = zip(real, each, strict=True)
         each = [[axis.parameter.encode(value)[0] for value in values] for axis, values in pairs]
     columns = [axis.columns.start for axis in real]
-    equal = domain.limits.equalities if isinstance(domain, Space) and domain.limits is not None else None
+    equal = None if domain.limits is None else domain.limits.equalities
     rest, finest = list[Axis](), min(units, default=Decimal(1))
     if equal is not None:
         from scipy.linalg import qr  # slow to import, and only equalities need it

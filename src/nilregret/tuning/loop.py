@@ -20,6 +20,7 @@ from uuid import uuid4
 
 from .._utils.checks import counted
 from .._utils.executors import HOPELESS
+from .._utils.numerals import exact
 from ..errors import InvalidInput, NoRegretError, StorageError, TrialError, exception_text, warn
 from ..storage.record import Trial
 from ..study.study import Study
@@ -211,7 +212,7 @@ class TimeLeft:
     @property
     def reason(self) -> str:
         """Says why a run ended whose time is over."""
-        return f"seconds: the {self.seconds:g} s were over"
+        return f"seconds: the {exact(self.seconds)} s were over"
 
 
 @final

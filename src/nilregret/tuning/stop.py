@@ -133,10 +133,10 @@ class Enough:
             return None
         if (more := _grown(study)) is not None and sum(trial.asked_order > more for trial in trials) < LEAST_LAST:
             return None
-        return self._by_gain(study, trials) or self._by_cost(study, trials)
-
-    def _by_gain(self, study: Study, trials: list[Trial]) -> str | None:
         values = _rising(study, trials)
+        return self._by_gain(study, trials, values) or self._by_cost(study, trials, values)
+
+    def _by_gain(self, study: Study, trials: list[Trial], values: Array) -> str | None:
         least = self._least(values)
         if not least > 0.0:
             return None
@@ -163,12 +163,12 @@ class Enough:
             return 0.0
         return float(self.gain.strip(" %")) / 100.0 * float(known.max() - np.median(known[:FIRST]))
 
-    def _by_cost(self, study: Study, trials: list[Trial]) -> str | None:
+    def _by_cost(self, study: Study, trials: list[Trial], values: Array) -> str | None:
         if self.cost is None or len(trials) < FEWEST:
             return None
         name = str(paid_by(study.policy))
         spent = math.fsum(cost_of(trial, name) or 0.0 for trial in trials[-_last(len(trials)) :])
-        if _rise(_rising(study, trials)) > self.cost * spent:
+        if _rise(values) > self.cost * spent:
             return None
         gain = study.replica.query(partial(expected_gain, best=study.best(), per_cost=True))
         if gain is None or gain > self.cost:

@@ -16,7 +16,7 @@ keeps the limits is found by bisection. So a few points end on a border to all d
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import cast, final
 
 import numpy as np
@@ -58,6 +58,7 @@ class Region:
         d = space.dimension
         A, b = (np.zeros((0, d)), np.zeros(0)) if limits.equalities is None else limits.equalities
         self.A, self.b, self.back = A, b, np.linalg.pinv(A) if len(A) else np.zeros((d, 0))
+        self.across = np.diag(self.real.astype(float)) - self.back @ A
 
     def level(self, points: Array) -> Array:
         """Returns the nearest points on the equalities, `(n, d)`."""
@@ -86,15 +87,14 @@ class Region:
 
     def _corrected(self, points: Array) -> Array:
         """Returns the points after a few steps towards the limits."""
-        points, m = self.level(points), len(self.limits.owner)
-        across = np.diag(self.real.astype(float)) - self.back @ self.A
+        points = self.level(points)
         for _ in range(CORRECTIONS):
             gaps = self.limits.gaps(self.space.snap(points))
             far = (gaps > 0.0) & np.isfinite(gaps) & ~self.limits.equal
             rows = np.flatnonzero(far.any(axis=1))
-            if not len(rows) or not m:
+            if not len(rows):
                 break
-            slopes = np.where(far[rows][:, :, None], self.limits.jacobian(points[rows]) @ across, 0.0)
+            slopes = np.where(far[rows][:, :, None], self.limits.jacobian(points[rows]) @ self.across, 0.0)
             lengths = np.maximum(np.linalg.norm(slopes, axis=2, keepdims=True), 1e-12)
             steps = (
                 np.linalg.pinv(slopes / lengths, rcond=1e-9)
@@ -141,7 +141,7 @@ class Region:
             kept |= loose[:, None] & self.limits.holds(flat).reshape(t.shape)
         return tried, inside & kept
 
-    @property
+    @cached_property
     def middle(self) -> Array:
         """A point well inside of the linear limits, `(d,)`, with any options."""
         point = np.where(self.real, 0.5, self.space.snap(np.full((1, self.space.dimension), 0.5))[0])
@@ -149,8 +149,8 @@ class Region:
             point[self.polytope.moving] = self.polytope.centre
         return np.asarray(self.space.snap(point[None])[0])
 
-    def uniform(self, count: int, rng: Rng, *, least: int = 1) -> Array:
-        """Returns about uniform points that keep the limits, `(n, d)`, at least `least` and at most `count`.
+    def uniform(self, count: int, rng: Rng) -> Array:
+        """Returns about uniform points that keep the limits, `(n, d)`, at least one and at most `count`.
 
         Raises:
             InvalidInput: none was found.
@@ -158,9 +158,7 @@ class Region:
         found, drawn, kept = [], 0, 0
         batch = min(max(count, 64), BATCH)
         at = self._chains(batch, rng)
-        while kept < count and (drawn < 16 * count or kept < least):
-            if drawn >= MOST_DRAWN:
-                break
+        while kept < count and drawn < MOST_DRAWN and (drawn < 16 * count or not kept):
             points = self.space.spread(rng.random((batch, len(self.space.parameters))))
             if at is not None:
                 for _ in range(4):
@@ -186,10 +184,11 @@ class Region:
             at = self.polytope.steps(at, rng)
         return at
 
-    @property
+    @cached_property
     def share(self) -> float:
-        """Share of the space that keeps the limits, roughly."""
-        return _share(self.space)
+        """Share of 2,048 uniform points that keep the limits."""
+        points = self.space.spread(Draws("share").random((BATCH, len(self.space.parameters))))
+        return float(self.limits.holds(points).mean())
 
     def sobol(self, count: int, rng: Draws) -> Array:
         """Returns Sobol points that keep the limits, `(n, d)`: none under equalities, few if the share is small."""
@@ -235,13 +234,6 @@ class Region:
         way = rng.standard_normal(points.shape) * self.real
         lengths = np.maximum(np.linalg.norm(way, axis=1, keepdims=True), 1e-12)
         return self._reached(points, points + FAR * way / lengths, points)[0]
-
-
-@lru_cache(maxsize=64)
-def _share(space: Space) -> float:
-    """Returns the share of 2,048 uniform points that keep the limits of a space."""
-    points = space.spread(Draws("share").random((BATCH, len(space.parameters))))
-    return 0.0 if space.limits is None else float(space.limits.holds(points).mean())
 
 
 @lru_cache(maxsize=64)
