@@ -110,6 +110,7 @@ def test_text_without_such_characters_stays():
 
 
 def test_commands_give_sigterm_back(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     before = signal.getsignal(signal.SIGTERM)
     (tmp_path / "a.toml").write_text("")
     within = []
