@@ -40,6 +40,18 @@ class Abandoned(NamedTuple):
     reason: str
 
 
+class Other(NamedTuple):
+    """The value of an objective after the first.
+
+    Attributes:
+        value: as told, in the units of the objective.
+        std: standard deviation of its noise, in the same units, or None where it is unknown.
+    """
+
+    value: float
+    std: float | None = None
+
+
 class Plays(NamedTuple):
     """The rewards of a trial that was played several times, besides their average.
 
@@ -117,6 +129,7 @@ class _Fields(NamedTuple):
     propensity: float | None = None
     std: float | None = None
     measured: Measured = ()
+    others: tuple[Other, ...] = ()
 
 
 ASKED = _Fields._fields.index("state")  # The number of fields that never change.
@@ -181,6 +194,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
         std: standard deviation of the noise of this reward as told, reward units, or None where it is unknown. Of
             several plays, that of each.
         measured: (name, value) of each metric told with the reward. See `metrics`.
+        others: values of the objectives after the first, each a `nilregret.storage.trial.Other`. See `values`.
 
     >>> import nilregret as nr
     >>> arms = nr.Arms.grid(0, 10, 11)
@@ -208,6 +222,11 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
     def metrics(self) -> dict[str, float]:
         """Metrics told with the reward, by name, in a new dict. Decisions do not depend on them."""
         return dict(self.measured)
+
+    @property
+    def values(self) -> tuple[float, ...] | None:
+        """The values of all objectives as told, in their order, or None without an answer."""
+        return None if self.reward is None else (self.reward, *(other.value for other in self.others))
 
     @property
     def late(self) -> bool:
@@ -286,7 +305,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
             return self
         unknown = ("pending", None, None, None, None, None, None, None, self.lease_until, None, (), self.repeats, None)
         return tuple.__new__(
-            Trial, (*self[:ASKED], *unknown, self.fits, self.propensity, None, ())
+            Trial, (*self[:ASKED], *unknown, self.fits, self.propensity, None, (), ())
         )  # This is fast, because a replay calls it for each trial.
 
     def as_of(self, order: int) -> Trial:
@@ -356,7 +375,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
 
     def answered(
         self, *, reward: float, order: int, time: float, constraints: Array | None = None, plays: Plays | None = None,
-        std: float | None = None, measured: Measured = (),
+        std: float | None = None, measured: Measured = (), others: tuple[Other, ...] = (),
     ) -> Trial:  # fmt: skip
         """Returns this trial with its reward and the constraint values that came with it.
 
@@ -365,7 +384,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
         told = ("observed", reward, None, order, time, self.constraints if constraints is None else constraints)
         kept = (self.context_settings, self.constraints_order, self.lease_until, self.abandoned, (), self.repeats)
         fixed = (self.fits, self.propensity)
-        return tuple.__new__(Trial, (*self[:ASKED], *told, *kept, plays, *fixed, std, measured))  # as in `asked`
+        return tuple.__new__(Trial, (*self[:ASKED], *told, *kept, plays, *fixed, std, measured, others))  # as in `asked`
 
     def with_constraints(self, *, constraints: Array, order: int) -> Trial:
         """Returns this trial with constraint values that were told without a reward."""
