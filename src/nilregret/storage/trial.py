@@ -384,7 +384,9 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
         told = ("observed", reward, None, order, time, self.constraints if constraints is None else constraints)
         kept = (self.context_settings, self.constraints_order, self.lease_until, self.abandoned, (), self.repeats)
         fixed = (self.fits, self.propensity)
-        return tuple.__new__(Trial, (*self[:ASKED], *told, *kept, plays, *fixed, std, measured, others))  # as in `asked`
+        return tuple.__new__(
+            Trial, (*self[:ASKED], *told, *kept, plays, *fixed, std, measured, others)
+        )  # as in `asked`
 
     def with_constraints(self, *, constraints: Array, order: int) -> Trial:
         """Returns this trial with constraint values that were told without a reward."""

@@ -332,7 +332,7 @@ class Transaction:
         return tuple.__new__(Trial, (
             len(self._replica.record.trials), point, arm, settings, order, now, context, explored, enqueued, "pending",
             None, None, None, None, None, named, None, None, None, (), repeats, None, fits, None,
-            None, (),
+            None, (), (),
         ))  # fmt: skip
 
     def _tell_constraints(self, known: Trial, told: Told, *, revise: bool) -> Trial:
