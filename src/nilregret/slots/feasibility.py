@@ -16,10 +16,10 @@ import numpy.typing as npt
 from .._utils.checks import Array
 from ..domains.domain import Space
 from ..domains.search.boxes import AcquisitionFunction
+from ..theory.fronts import LEAST_STD, hazard, log_distribution
 from .acquisition import PointView
 from .envelope import Envelope
 
-LEAST_STD = 1e-100  # lower limit of a standard deviation, against division by 0
 STIFF = 10.0  # penalty for a violation of one prior deviation, in ranges of the score
 AROUND = 64  # number of points near an infeasible one among which a feasible one is sought
 ANCHORS = 4  # number of these from which segments begin
@@ -45,9 +45,7 @@ def violation(limits: Sequence[Envelope], sizes: Array) -> Array:
 
 def log_probability(limits: Sequence[Envelope]) -> Array:
     """Returns sum_j log P(g_j <= 0), `(n,)`."""
-    from scipy.special import log_ndtr  # slow to import, and most scores need none of it
-
-    return np.asarray(sum(log_ndtr(-limit.mean / np.maximum(limit.std, LEAST_STD)) for limit in limits))
+    return np.asarray(sum(log_distribution(-limit.mean / np.maximum(limit.std, LEAST_STD)) for limit in limits))
 
 
 def minus_charge(
@@ -94,16 +92,12 @@ def with_probability(surface: AcquisitionFunction, view: PointView) -> Acquisiti
         return np.asarray(surface.values(points) + log_probability(view.limits(points)))
 
     def rises(points: Array) -> tuple[Array, Array]:
-        from scipy.special import log_ndtr
-
         scores, gradients = surface.slopes(points)
         for limit, by_mean, by_std in view.limit_slopes(points):
             std = np.maximum(limit.std, LEAST_STD)
             z = -limit.mean / std
-            log_p = log_ndtr(z)
-            hazard = np.exp(np.minimum(-0.5 * z**2 - 0.5 * np.log(2.0 * np.pi) - log_p, 700.0))  # phi(z) / Phi(z)
-            scores = scores + log_p
-            gradients = gradients + (hazard / std)[:, None] * (-by_mean - z[:, None] * by_std)
+            scores = scores + log_distribution(z)
+            gradients = gradients + (hazard(z) / std)[:, None] * (-by_mean - z[:, None] * by_std)
         return scores, gradients
 
     return AcquisitionFunction(values, rises, surface.resolution)
@@ -146,6 +140,6 @@ def moved_inside(point: Array, surface: AcquisitionFunction, view: PointView) ->
 
 def risk(limits: Sequence[Envelope]) -> Array:
     """Returns sum_j P(g_j > 0), `(n,)`."""
-    from scipy.special import ndtr
+    from scipy.special import ndtr  # slow to import, and few rules need it
 
     return np.asarray(sum(ndtr(limit.mean / np.maximum(limit.std, LEAST_STD)) for limit in limits))

@@ -28,11 +28,12 @@ from ..kernels import Kernel
 from ..kernels.domains import prior_std
 from ..serialize import described
 from ..storage.record import Trial
+from ..theory.fronts import LEAST_STD
 from .acquisition import PointView, TableView
 from .base import Policy
 from .constraints import Constraints, one_for
 from .envelope import DualState, Envelope, Expected, checked_delta
-from .feasibility import ANCHORS, AROUND, LEAST_STD, Mask, between, nearest, penalised, risk, violation
+from .feasibility import ANCHORS, AROUND, Mask, between, nearest, penalised, risk, violation
 
 CONTRADICTS = 4.0  # standard deviations: 1 of 16,000 values lies further off if the prior is right
 REPEATED = 6.0  # standard deviations at a point with an earlier value: 1 of 500 million values lies further off

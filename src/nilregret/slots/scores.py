@@ -26,15 +26,11 @@ from ..domains.search.arms import best_on_grid
 from ..domains.search.boxes import AcquisitionFunction
 from ..errors import InvalidInput
 from ..serialize import described
+from ..theory.fronts import FAR_OUT, LEAST_STD, LOG_SQRT_2PI, MOST, log_distribution, log_h
 from .acquisition import AcquisitionContext, PointView, TableView
 from .base import Part, Policy
 from .envelope import Envelope
 from .propensities import DrawnLine, IndependentNormals, ScoreLaw
-
-LEAST_STD = 1e-100  # lower limit of sigma, which keeps z finite
-FAR_OUT = -1e4  # z below which 1 - |z| R(z), R the Mills ratio, is taken from its asymptotic series
-MOST = 1e100  # upper limit of |z|, whose square must not overflow
-LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 class Score(Part):
@@ -417,15 +413,15 @@ class ExpectedImprovement(Improvement):
     def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:
         """Returns log EI in nats, `(n,)`."""
         z, std = _standardized(envelope, incumbent, self.margin)
-        return np.asarray(np.log(std) + _log_h(z))
+        return np.asarray(np.log(std) + log_h(z))
 
     def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array]:
         """Returns Phi(z) / EI and phi(z) / EI."""
         z, std = _standardized(envelope, incumbent, self.margin)
         near = np.maximum(z, FAR_OUT)  # Beyond FAR_OUT the difference of the logarithms would be rounding error.
-        log_h = _log_h(near)
-        by_mean = np.where(z > FAR_OUT, np.exp(_log_distribution(near) - log_h), -z)
-        by_std = np.where(z > FAR_OUT, np.exp(-0.5 * near**2 - LOG_SQRT_2PI - log_h), z**2)
+        log_gain = log_h(near)
+        by_mean = np.where(z > FAR_OUT, np.exp(log_distribution(near) - log_gain), -z)
+        by_std = np.where(z > FAR_OUT, np.exp(-0.5 * near**2 - LOG_SQRT_2PI - log_gain), z**2)
         return by_mean / std, by_std / std
 
 
@@ -539,29 +535,3 @@ def _standardized(envelope: Envelope, incumbent: float | None, margin: float) ->
         )
     std = np.maximum(envelope.std, LEAST_STD)
     return np.clip((envelope.mean - incumbent - margin) / std, -MOST, MOST), std
-
-
-def _log_distribution(z: Array) -> Array:
-    from scipy.special import log_ndtr  # slow to import, and few scores need it
-
-    return np.asarray(log_ndtr(z))
-
-
-def _log_h(z: Array) -> Array:
-    """Returns log of h(z) = phi(z) + z Phi(z) for every z.
-
-    The formula itself serves large z, and a scaled erfc all others.
-    """
-    from scipy.special import erfcx, ndtr
-
-    high = z > -1.0
-    if not high.all() and high.any():
-        log_h = np.empty_like(z)
-        log_h[high], log_h[~high] = _log_h(z[high]), _log_h(z[~high])
-        return log_h
-    if high.any():
-        return np.asarray(np.log(np.exp(-0.5 * z**2 - LOG_SQRT_2PI) + z * ndtr(z)))
-    # h = phi(z) (1 - |z| R(|z|)), R(x) = sqrt(pi / 2) erfcx(x / sqrt 2); 1 - |z| R -> 1 / z^2 - 3 / z^4 + ...
-    near = np.maximum(z, FAR_OUT)
-    rest = np.log1p(near * math.sqrt(0.5 * math.pi) * erfcx(-near / math.sqrt(2.0)))
-    return np.asarray(-0.5 * z**2 - LOG_SQRT_2PI + np.where(z > FAR_OUT, rest, -2.0 * np.log(-z)))
