@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
-from .._utils.checks import LARGEST_REWARD, integer, number, one_of
+from .._utils.checks import LARGEST_REWARD, integer, number, one_of, shown
 from ..domains.domain import Arms, Box, D, Domain, Space, check_domain
 from ..domains.parameters import Choice
 from ..domains.search.boxes import PointSearch
@@ -18,7 +20,9 @@ from ..slots.costs import PerCost
 from ..slots.elsewhere import Elsewhere
 from ..slots.envelope import ConstantWidth
 from ..slots.explore import MOST_ROUNDS, AskAgain, CoordinateSearch, Explore, InitialDesign, InTurn
+from ..slots.front_scores import HypervolumeImprovement
 from ..slots.memory import AllOf, Forever, Memory
+from ..slots.pareto import MOST_OBJECTIVES, Pareto
 from ..slots.pending import Hallucinated, Ignored, Pending
 from ..slots.refit import ArmModels, Refit
 from ..slots.rewards import KnownReward, chosen_reward
@@ -65,6 +69,7 @@ def auto(
     budget: int | None = None,
     parallel: int = 1,
     constraints: int | Constraints = 0,
+    objectives: int | Sequence[str] = 1,
     world: Literal["stationary", "drifting", "switching"] = "stationary",
     answers: Literal["prompt", "late", "silent no", "unknown"] = "prompt",
     reward: Literal["bernoulli", "poisson", "bounded"] | KnownReward | None = None,
@@ -122,6 +127,9 @@ def auto(
             - A part: `nr.OnAverage(...)` subtracts prices from upper bounds. `nr.EveryRound(...)` and `nr.Safe(...)`
               are the others. With `nr.Safe` nothing is forced or fitted: give `noise`, since rewards are assumed to
               vary by ten times as much.
+        objectives: number of objectives, or their names: `objectives=("loss", "recall")`. With two or more, each is
+            learned as the reward is, and trials look for the front that no point beats (`nr.slots.Pareto`). For arms,
+            boxes and spaces without contexts. `constraints` is then a number.
         world: the change of the reward function over time.
 
             - "stationary": no change.
@@ -164,6 +172,16 @@ def auto(
     std, is_known, parallel = _checked(domain, context, noise, parallel, world, answers)
     cumulative = _counts_all(regret, context, reward, cost)
     count, part, limited = _limits(constraints)
+    several = _objectives(objectives)
+    alone = several is not None
+    if alone:
+        refused = {
+            "context": context, "reward": reward, "cost": cost, "like": like,
+            "regret": None if regret == "simple" else regret, "constraints": part,
+            "answers": None if answers in ("prompt", "late") else answers,
+        }  # fmt: skip
+        _check_alone(refused)
+    designed = alone or (limited and context is None)
     leaves = not cumulative and context is None and world == "stationary" and answers in ("prompt", "late")
     spreads = not (cumulative or limited or isinstance(domain, Arms)) and context is None
     pending, signed = _pending(answers, spreads or parallel > 1), count > 0 or (part is not None and part.by_sign)
@@ -178,14 +196,43 @@ def auto(
         "auto", domain, _first_kernel(domain, context, std), ConstantWidth(value=WIDTH),
         _score(domain, context, pending, limited=signed, cumulative=cumulative, cost=cost),
         noise=std, regularization=std**2, context=context, memory=_memory(world),
-        explore=_explore(domain, context, budget, parallel, limited=limited and context is None, leaves=leaves),
+        explore=_explore(domain, context, budget, parallel, limited=designed, leaves=leaves),
         pending=pending, constraints=_constraints(count, domain, context),
         search=_search(domain, context, limited=limited, several=parallel > 1),
-        refit=_fits(domain, context, is_known=is_known, limited=limited), reward=kind,
+        refit=_fits(domain, context, is_known=is_known, limited=limited and not alone), reward=kind,
     )  # fmt: skip
+    if several is not None:
+        return _for_front(policy, replace(several, limits=count, rule="probability"))
     policy = _by_exposure(_with_models(policy, world, answers), kind, answers) if by_models else policy
     policy = policy if part is None else policy.using(constraints=part)
     return policy if like is None else with_earlier(policy, like)
+
+
+def _objectives(objectives: int | Sequence[str]) -> Pareto | None:
+    """Returns the rule of several objectives, or None for one."""
+    if isinstance(objectives, str) or not hasattr(objectives, "__iter__"):
+        why = "It is the number of objectives, or a tuple with the name of each."
+        count = integer("objectives", objectives, low=1, high=MOST_OBJECTIVES, why=why)
+        return None if count == 1 else Pareto(objectives=count)
+    names = tuple(objectives)
+    if len(names) < 2:
+        raise InvalidInput(f"`objectives` is {shown(objectives)}: a single one is a reward, so leave it out.")
+    return Pareto(objectives=len(names), names=names)
+
+
+def _check_alone(refused: dict[str, object]) -> None:
+    """Raises `InvalidInput` for an argument that does not go with several objectives."""
+    for name, given in refused.items():
+        if given is not None:
+            raise InvalidInput(f"`{name}` is {shown(given)}, and `auto` does not combine it with several objectives.")
+
+
+def _for_front(policy: Policy[D], rule: Pareto) -> Policy[D]:
+    """Returns the policy that looks for a front. The kernel of a constraint has units of its own."""
+    first = [policy.kernel] * (rule.objectives - 1)
+    own = kernel_for(policy.domain, lengthscale=0.5)
+    kernels = (*first, *[own] * rule.limits)
+    return replace(policy, score=HypervolumeImprovement(), constraints=replace(rule, kernel=kernels))
 
 
 def _first_kernel(domain: Domain, context: Domain | None, noise: float) -> Kernel:

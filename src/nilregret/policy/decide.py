@@ -127,7 +127,7 @@ def pose(
             score = forcing.score
         elif forcing is not None and places is None:
             return forcing, None, available
-    limits = outputs.limits() if outputs.constraints else None
+    limits = outputs.limits() if outputs.others else None
     if limits is not None and score is not policy.score:
         rule = limits.rule.beside(score)
         if rule is not limits.rule and places is not None:

@@ -165,8 +165,8 @@ class MemoryRunner:
             self._check_and_restart(due)
         if outcomes or outputs.reward.data.pending.fresh:
             self._learn(outcomes)
-        if outputs.constraints_wait:
-            outputs.learn_constraints(self.first_counted)
+        if outputs.others_wait:
+            outputs.learn_others(self.first_counted)
         if self._limited:
             self._read_limited()
         if self._forgets and (first := self.first_counted) > rounds.since:

@@ -98,7 +98,7 @@ class OutputModel:
         engine: the engine of the policy.
         rounds: the rounds of the run.
         seed: the seed of the run.
-        index: 0 for the reward, j for constraint j.
+        index: 0 for the reward, j for output j.
         learns_size: whether the size of the constraint is learned with caution.
         late: fits that are made apart from decisions, or None.
 
@@ -139,8 +139,9 @@ class OutputModel:
             return trial
         if trial.constraints is None:
             return trial._replace(reward=None, std=None)
-        value = float(trial.constraints[self._index - 1])
-        return trial._replace(reward=value, state="observed", reason=None, std=None)
+        j = self._index - 1
+        std = trial.others[j].std if j < len(trial.others) else None
+        return trial._replace(reward=float(trial.constraints[j]), state="observed", reason=None, std=std)
 
     def add_arms(self, policy: Policy) -> bool:
         """Takes over a policy on more arms (see `State.add_arms`)."""
@@ -150,8 +151,8 @@ class OutputModel:
 
     # -- learning ------------------------------------------------------------------------------------------------
 
-    def learn_constraint(self, trials: list[Trial]) -> None:
-        """Learns the constraint values of trials that count."""
+    def learn_value(self, trials: list[Trial]) -> None:
+        """Learns the values of this output, not the reward, of trials that count."""
         self.data.update([self.value_of(trial) for trial in trials])
         if self.size is not None:
             self.size.observe(len(trials))

@@ -1,4 +1,4 @@
-"""All outputs of a policy: the reward, and the constraints that have posteriors of their own."""
+"""All outputs of a policy: the reward, further objectives, and constraints that have posteriors of their own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..slots.envelope import DualState, Envelope
 from ..slots.feasibility import Mask, hopeless
 from ..slots.memory import Model, ModelInfo
 from ..storage.record import Event, Trial
-from .engines import Engine, Limits, Prior
+from .engines import Engine, Front, Limits, Prior
 from .fits import FitJob, FitsOnRecord, LateFits
 from .output_model import OutputModel
 from .policy import Policy
@@ -40,7 +40,9 @@ class Outputs:
 
     Attributes:
         reward: the model of the reward, output 0.
-        constraints: the models of the constraints, outputs 1 to m.
+        others: the models of all other outputs, from 1.
+        objectives: the models of the objectives, the reward first.
+        constraints: the models of the constraints, the last outputs.
         rule: the sense in which constraints must hold, or None without such constraints.
         dual: the run-time state of the rule, such as prices.
     """
@@ -51,7 +53,7 @@ class Outputs:
         self.policy, self.engine, self.rounds, self.rule = policy, engine, rounds, policy.constraints
         count = 0 if self.rule is None else self.rule.count
         engine.outputs += count
-        self.constraints = [
+        self.others = [
             OutputModel(
                 policy.of_channel(j + 1), engine, rounds, seed=seed, index=j + 1,
                 learns_size=self.rule is not None and self.rule.learns(j), late=late,
@@ -59,15 +61,21 @@ class Outputs:
             for j in range(count)
         ]  # fmt: skip
         self.reward = OutputModel(policy, engine, rounds, seed=seed, index=0, late=late)
-        self.each = [self.reward, *self.constraints]
+        self._share(self.reward)
         self.dual = DualState() if self.rule is None else self.rule.begin()
         self._waiting: list[Trial] = []  # trials whose constraint values came in, or that failed, since the last update
         self.reward.update_kernel()
 
+    def _share(self, reward: OutputModel) -> None:
+        """Sets which models are of objectives, and which of constraints."""
+        k = 1 if self.rule is None else self.rule.objectives
+        self.each = [reward, *self.others]
+        self.objectives, self.constraints = self.each[:k], self.each[k:]
+
     def add_arms(self, policy: Policy) -> bool:
         """Takes over a policy on more arms (see `State.add_arms`)."""
         self.policy, self.rule, self.engine.domain = policy, policy.constraints, policy.domain
-        each = [policy, *(policy.of_channel(j + 1) for j in range(len(self.constraints)))]
+        each = [policy, *(policy.of_channel(j + 1) for j in range(len(self.others)))]
         return all(output.add_arms(one) for output, one in zip(self.each, each, strict=True))
 
     # -- trials and values ---------------------------------------------------------------------------------------
@@ -79,11 +87,11 @@ class Outputs:
         if self.constraints:
             self.dual.asked(trial, lambda: [output.bounds_at(trial) for output in self.constraints])
 
-    def observe_constraints(self, event: Event) -> None:
-        """Stores constraint values, or a failure, for the next update."""
+    def observe_others(self, event: Event) -> None:
+        """Stores values of the other outputs, or a failure, for the next update."""
         trial = event.trial
         if event.kind == "abandoned":
-            for output in self.constraints:
+            for output in self.others:
                 output.data.abandon(trial)
             return
         came = event.kind == "limited" or (trial.constraints_order is None and trial.constraints is not None)
@@ -91,20 +99,20 @@ class Outputs:
             self._waiting.append(trial)
 
     @property
-    def constraints_wait(self) -> bool:
-        """True if constraint values wait to be learned."""
-        return bool(self._waiting) or any(output.data.pending.fresh for output in self.constraints)
+    def others_wait(self) -> bool:
+        """True if values of the other outputs wait to be learned."""
+        return bool(self._waiting) or any(output.data.pending.fresh for output in self.others)
 
-    def learn_constraints(self, first: int) -> None:
-        """Learns the constraint values that wait, by number, of trials from number `first` on."""
+    def learn_others(self, first: int) -> None:
+        """Learns the values of other outputs that wait, by number, of trials from number `first` on."""
         waiting, self._waiting = sorted(self._waiting, key=BY_NUMBER), []
         for trial in waiting:
             if trial.constraints is not None:
                 self.dual.hear(trial, partial(self._expected, trial))
         counted = [trial for trial in waiting if trial.number >= first]
-        for output in self.constraints:
+        for output in self.others:
             if counted or output.data.pending.fresh:
-                output.learn_constraint(counted)
+                output.learn_value(counted)
 
     def _expected(self, trial: Trial) -> list[Any]:
         return [output.expected(trial) for output in self.constraints]
@@ -113,7 +121,7 @@ class Outputs:
         """Finds out which fits of a replay are needed (see `Fits.plan_replay`)."""
         self.reward.plan_replay(events, waiting)
         if not self.dual.watches:
-            for output in self.constraints:
+            for output in self.others:
                 output.plan_replay(events, None)
 
     def end_replay(self) -> None:
@@ -121,15 +129,15 @@ class Outputs:
         for output in self.each:
             output.end_replay()
 
-    def update_constraints(self, known: FitsOnRecord | None) -> bool:
+    def update_others(self, known: FitsOnRecord | None) -> bool:
         """Updates prices, guesses, fits and sizes. Returns whether a size was learned anew."""
-        if not self.constraints:
+        if not self.others:
             return False
         self.dual.advance(self.rounds.count)
-        for output in self.constraints:
+        for output in self.others:
             output.check_guess()
             output.update_kernel(known)
-        learned = [output.update_size() for output in self.constraints]
+        learned = [output.update_size() for output in self.others]
         return any(learned)
 
     @property
@@ -139,7 +147,7 @@ class Outputs:
 
     def may_fit(self, outcomes: int) -> bool:
         """Returns whether a fit may be due after so many outcomes that the reward has not learned."""
-        return self.reward.may_fit(outcomes) or any(each.may_fit(len(self._waiting)) for each in self.constraints)
+        return self.reward.may_fit(outcomes) or any(each.may_fit(len(self._waiting)) for each in self.others)
 
     def fit_jobs(self) -> list[FitJob]:
         """Returns the fits that are due and not in force."""
@@ -177,28 +185,28 @@ class Outputs:
         return ModelInfo(
             policy.domain, policy.context, kernel, ridge, engine.cell,
             partial(engine.fresh, Prior(kernel, ridge)),
-            reward.description().noise_variance, 1 + policy.constraint_count,
+            reward.description().noise_variance, policy.output_count,
             partial(engine.prior_covariance, kernel), partial(engine.largest_variance, kernel),
             posterior.units.scaled, learned, self._scales(), self._models(),
         )  # fmt: skip
 
     def _scales(self) -> tuple[Callable[[float], float], ...]:
-        return tuple(output.posterior.units.scaled for output in self.constraints)
+        return tuple(output.posterior.units.scaled for output in self.others)
 
     def _models(self) -> tuple[Model, ...]:
-        """Returns the priors of constraints, or none if all equal that of the reward and come with it."""
+        """Returns the priors of other outputs, or none if all equal that of the reward and come with it."""
         policy = self.policy
-        alike = all(o.policy.kernel == policy.kernel and o.policy.noise == policy.noise for o in self.constraints)
+        alike = all(o.policy.kernel == policy.kernel and o.policy.noise == policy.noise for o in self.others)
         if alike and policy.refit is None and policy.pending.waits() is None:  # silence may be an answer
             return ()
-        return tuple(output.description() for output in self.constraints)
+        return tuple(output.description() for output in self.others)
 
     def silent_values(self, trial: Trial) -> Array | None:
-        """Returns the values of silence for the constraints of an unanswered trial, `(m,)`.
+        """Returns the values of silence for the other outputs of an unanswered trial, `(m,)`.
 
         A value is nan if silence says nothing. Returns None if all are.
         """
-        values = np.array([self._silent_value(output, trial) for output in self.constraints])
+        values = np.array([self._silent_value(output, trial) for output in self.others])
         return None if np.isnan(values).all() else values
 
     @staticmethod
@@ -211,13 +219,27 @@ class Outputs:
     # -- constraints ---------------------------------------------------------------------------------------------
 
     def limits(self) -> Limits:
-        """Returns the beliefs about all constraints for the next round."""
+        """Returns the beliefs about all other outputs for the next round."""
         if self.rule is None:
             raise self._no_constraints()
-        return Limits(self.rule, tuple(output.limit() for output in self.constraints), self.dual)
+        return Limits(self.rule, tuple(output.limit() for output in self.others), self.dual, self._front())
 
-    def _constraint(self, j: int) -> OutputModel:
-        if not self.constraints:
+    def _front(self) -> Front | None:
+        """Returns the points of a front, or None for a single objective."""
+        if len(self.objectives) == 1 or self.rule is None:
+            return None
+        trials = {
+            trial.point.tobytes(): trial for trial in self.reward.data.posterior.trials if trial.reward is not None
+        }
+        trials |= {trial.point.tobytes(): trial for trial in self.reward.data.pending.open.values()}
+        points = np.array([trial.point for trial in trials.values()]).reshape(len(trials), self.policy.domain.dimension)
+        units, given = [output.posterior.units for output in self.objectives], self.rule.reference
+        if given is not None:
+            given = tuple(each.warped(value) - each.center for each, value in zip(units, given, strict=True))
+        return Front(self.engine.kept(points), None if given is None else np.array(given))
+
+    def _other(self, j: int) -> OutputModel:
+        if not self.others:
             raise self._no_constraints()
         return self.each[j]
 
@@ -228,9 +250,9 @@ class Outputs:
             topic="channels",
         )
 
-    def constraint_envelope(self, j: int, points: Any, context: Array | None) -> Envelope:
-        """Returns the bounds of constraint j, from 1, in the user's units."""
-        output = self._constraint(j)
+    def other_envelope(self, j: int, points: Any, context: Array | None) -> Envelope:
+        """Returns the bounds of output j, from 1, in the user's units."""
+        output = self._other(j)
         return output.posterior.units.shown(output.envelope(points, context))
 
     def certain(self, points: Any, context: Array | None) -> Array:
@@ -247,11 +269,14 @@ class Outputs:
 
         No point is feasible if at every candidate the lower bound of some constraint is above 0.
         """
-        self._constraint(1)
+        self._other(1)
+        if not self.constraints:
+            return None
         points = self.engine.candidates()
         if points is not None:
             points = np.concatenate([points, self.engine.kept(self.reward.data.points())])
-        each = [self.constraint_envelope(j, points, context) for j in range(1, len(self.each))]
+        first = len(self.objectives)
+        each = [self.other_envelope(j, points, context) for j in range(first, len(self.each))]
         return self.confidence if hopeless(each).all() else None
 
     @property
@@ -271,5 +296,7 @@ class Outputs:
         """Returns an independent copy."""
         engine = self.engine.copy()
         each = [output.copy(engine, rounds) for output in self.each]
-        fresh = {"engine": engine, "rounds": rounds, "each": each, "reward": each[0], "constraints": each[1:]}
-        return independent(self, ("_waiting", "dual"), fresh=fresh)
+        fresh = {"engine": engine, "rounds": rounds, "reward": each[0], "others": each[1:]}
+        found = independent(self, ("_waiting", "dual"), fresh=fresh)
+        found._share(each[0])
+        return found

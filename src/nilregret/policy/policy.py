@@ -135,14 +135,9 @@ class Policy(Generic[D]):
             pending=world.pending_of(self, j - 1),
             score=UpperConfidenceBound(),
             objective=RewardAlone(),  # nothing more is known of a constraint
-            refit=None if self.refit is None else self._refit_of(world, self.refit),
+            refit=None if self.refit is None else world.refit_of(self.refit, j - 1),
             constraints=None,
         )
-
-    @staticmethod
-    def _refit_of(world: Constraints, refit: Learning) -> Learning:
-        """Returns the slot `refit` for constraints. A given noise is the reward's, unless theirs is given too."""
-        return refit.of_constraint(warp="signed-log" if world.by_sign else "none", given=world.noise is not None)
 
     @property
     def fitting(self) -> Refit | None:
@@ -184,7 +179,26 @@ class Policy(Generic[D]):
     @property
     def constraint_count(self) -> int:
         """The number m of constraint values with each reward."""
-        return self.objective.constraints if self.constraints is None else self.constraints.count
+        rule = self.constraints
+        return self.objective.constraints if rule is None else rule.count + 1 - rule.objectives
+
+    @property
+    def objective_count(self) -> int:
+        """The number k of objectives. It is 1 without a rule such as `nr.slots.Pareto`."""
+        return 1 if self.constraints is None else self.constraints.objectives
+
+    @property
+    def output_count(self) -> int:
+        """The number of values with each trial: objectives and constraint values."""
+        return self.objective_count + self.constraint_count
+
+    @property
+    def objective_names(self) -> tuple[str, ...]:
+        """The name of each objective."""
+        count = self.objective_count
+        if count == 1:
+            return ("reward",)
+        return getattr(self.constraints, "names", None) or tuple(f"objective {i + 1}" for i in range(count))
 
     @property
     def window(self) -> Window | None:

@@ -81,6 +81,21 @@ class ScriptedPolicy(ABC):
         """The number m of constraint values with each reward."""
         return self.constraints
 
+    @property
+    def objective_count(self) -> int:
+        """The number of objectives, which is 1."""
+        return 1
+
+    @property
+    def output_count(self) -> int:
+        """The number of values with each trial."""
+        return 1 + self.constraints
+
+    @property
+    def objective_names(self) -> tuple[str, ...]:
+        """The name of the objective."""
+        return ("reward",)
+
     @abstractmethod
     def begin(self) -> Script:
         """Returns a new run."""

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, final
 
+import numpy as np
+
 from .._utils.checks import Array
 from .._utils.copying import independent
 from .._utils.randomness import Randomness, Rng
@@ -127,8 +129,8 @@ class State:
             if event.kind == "abandoned":
                 self.reward.data.abandon(trial)
             self.memory.observe(event)
-        if self.outputs.constraints:
-            self.outputs.observe_constraints(event)
+        if self.outputs.others:
+            self.outputs.observe_others(event)
 
     def _spread_at(self, trial: Trial) -> float | None:
         """Returns half the width of the bounds of f at a trial, or None if the round is forced."""
@@ -156,7 +158,7 @@ class State:
             self._update_charges(outcomes)
         if outcomes:
             self.reward.check_guess()
-        if self.outputs.update_constraints(known):
+        if self.outputs.update_others(known):
             self.memory.refitted()
         if self.policy.refit is not None and self.reward.update_kernel(known):
             self.memory.refitted()
@@ -228,7 +230,7 @@ class State:
         """Returns a state that has learned all outcomes. It is a copy if an update is due."""
         outputs = self.outputs
         waits = bool(self._outcomes) or self.memory.waits or bool(self.reward.data.pending.fresh)
-        waits = waits or outputs.constraints_wait or outputs.dual.due(self.rounds.count)
+        waits = waits or outputs.others_wait or outputs.dual.due(self.rounds.count)
         waits = waits or (self._late and self.may_fit())  # a fit may be ready
         if not (waits or self.policy.by_round):
             return self
@@ -272,8 +274,12 @@ class State:
         return self.reward.posterior.units.shown(self.reward.envelope(points, context, now=now))
 
     def limit(self, j: int, points: Any = None, context: Array | None = None) -> Envelope:
-        """Returns the bounds of constraint j, from 1, in the next round."""
-        return self.outputs.constraint_envelope(j, points, context)
+        """Returns the bounds of output j, from 1, in the next round."""
+        return self.outputs.other_envelope(j, points, context)
+
+    def objective_means(self, trials: list[Trial]) -> Array:
+        """Returns posterior means of all objectives at answered trials, `(n, k)`: medians of warped values."""
+        return np.stack([output.posterior.means(trials) for output in self.outputs.objectives], axis=1)
 
     def certain(self, points: Any, context: Array | None) -> Array:
         """Returns what is certain of points and the constraints, `(n,)` (see `Constraints.certain`)."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, frozen
 from .._utils.randomness import Randomness
@@ -15,6 +16,8 @@ from ..domains.domain import Domain
 from ..domains.search.boxes import AcquisitionFunction
 from .envelope import DualState, Envelope
 from .propensities import ScoreLaw
+
+Mask = npt.NDArray[np.bool_]
 
 
 class Pointwise(Protocol):
@@ -25,6 +28,20 @@ class Pointwise(Protocol):
 
     def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array] | None:
         """Returns the derivatives of the scores in mean and in standard deviation, each `(n,)`, or None."""
+
+
+class Known(NamedTuple):
+    """The objectives at the points that were tried.
+
+    Attributes:
+        points: distinct points of answered and open trials, `(n, d)`.
+        means: posterior mean of each objective there, `(n, k)`, in the units of the models.
+        feasible: whether they satisfy all constraints in the posterior mean, `(n,)`.
+    """
+
+    points: Array
+    means: Array
+    feasible: Mask
 
 
 class AcquisitionContext(ABC):
@@ -58,6 +75,22 @@ class AcquisitionContext(ABC):
 
         The list is empty without constraints.
         """
+
+    @abstractmethod
+    def objectives(self) -> list[Envelope]:
+        """Returns the bounds of each objective at the points that may be played, fresh arrays `(n,)` each.
+
+        All objectives are maximised, in the units of their models less their centres.
+        """
+
+    def known_objectives(self) -> Known:
+        """Returns the objectives at the points that were tried. There are none before the first answer."""
+        return Known(self.points[:0], np.zeros((0, 1)), np.zeros(0, dtype=bool))
+
+    @property
+    def given_reference(self) -> Array | None:
+        """The reference point of the rule, `(k,)`, in the units of `objectives`, or None if none is given."""
+        return None
 
     @abstractmethod
     def informs(self, places: IndexArray, goals: IndexArray) -> Array:
@@ -111,6 +144,14 @@ class TableView(AcquisitionContext):
     def draw(self) -> Array:
         """Returns a draw from GP(mu, width^2 cov) at these arms, `(n,)`."""
 
+    def objectives(self) -> list[Envelope]:
+        """Returns the bounds of each objective at these arms."""
+        return [self.envelope()]
+
+    def objective_draws(self) -> list[Array]:
+        """Returns a draw of each objective at these arms, `(n,)` each. The objectives are independent."""
+        return [self.draw()]
+
 
 class PointView(AcquisitionContext):
     """A round on a continuous domain, or on arms under continuous contexts.
@@ -135,6 +176,18 @@ class PointView(AcquisitionContext):
 
         Each gradient has the shape `(n, d)`.
         """
+
+    @abstractmethod
+    def objectives(self, points: Array | None = None) -> list[Envelope]:
+        """Returns the bounds of each objective at points `(n, d)`, or at the points of the view."""
+
+    @abstractmethod
+    def objective_slopes(self, points: Array) -> list[tuple[Envelope, Array, Array]]:
+        """Returns for each objective the bounds at points `(n, d)`, with gradients of mean and std, each `(n, d)`."""
+
+    @abstractmethod
+    def objective_paths(self) -> list[AcquisitionFunction]:
+        """Returns a drawn function for each objective, with its gradients. The objectives are independent."""
 
     @abstractmethod
     def of_candidates(self, surface: AcquisitionFunction) -> Array:

@@ -48,6 +48,7 @@ from .feasibility import log_probability, minus_charge, moved_inside, penalised,
 from .lengthscales import with_factor
 from .objective import MOST_CONSTRAINTS
 from .pending import Hallucinated, Ignored, Pending
+from .refit import Learning
 
 LEAST_RIDGE = 1e-6  # share of the prior variance, used as lambda where constraint values have no noise
 
@@ -128,6 +129,25 @@ class Constraints(Part):
             )
         settle(self, pending=self._each("pending", self.pending))
 
+    @property
+    def objectives(self) -> int:
+        """k: outputs 1 to k - 1 are objectives, and those after them are constraints."""
+        return 1
+
+    @property
+    def reference(self) -> tuple[float, ...] | None:
+        """The worst values that count, from which the volume of a front is measured."""
+        return None
+
+    @property
+    def goals(self) -> tuple[str, ...] | None:
+        """The goal of each objective, or None if the goal of the study says all."""
+        return None
+
+    def with_goals(self, goals: Sequence[str]) -> Constraints:  # noqa: ARG002
+        """Returns this rule with the goal of each of several objectives."""
+        return self
+
     def pending_of(self, policy: Policy, j: int) -> Pending:
         """Returns the imputation for a pending value of constraint j, counted from 0.
 
@@ -197,6 +217,14 @@ class Constraints(Part):
             "kernel": kernel, "noise": noise, "regularization": ridge, "prior_mean": one_for(self.prior_mean, j),
             "memory": policy.memory.keeping_ridge() if own else policy.memory, "confidence": confidence,
         }  # fmt: skip
+
+    def refit_of(self, refit: Learning, j: int) -> Learning:  # noqa: ARG002
+        """Returns the fits of constraint j, counted from 0. A given noise is the reward's, unless theirs is given."""
+        return refit.of_constraint(warp="signed-log" if self.by_sign else "none", given=self.noise is not None)
+
+    def turned(self) -> Constraints:
+        """Returns the rule for objectives that are all maximised."""
+        return self
 
     def kernel_of(self, policy: Policy, j: int) -> Kernel:
         """Returns the kernel of constraint j, counted from 0."""

@@ -23,14 +23,16 @@ from .._utils.copying import take_back
 from .._utils.randomness import Randomness
 from ..domains.domain import Arms
 from ..domains.search.arms import best_on_grid
-from ..domains.search.boxes import AcquisitionFunction
+from ..domains.search.boxes import AcquisitionFunction, coarse
 from ..errors import InvalidInput
 from ..serialize import described
-from ..theory.fronts import FAR_OUT, LEAST_STD, LOG_SQRT_2PI, MOST, log_distribution, log_h
+from ..theory.fronts import FAR_OUT, LEAST_STD, LOG_SQRT_2PI, MOST, log_distribution, log_h, non_dominated
 from .acquisition import AcquisitionContext, PointView, TableView
 from .base import Part, Policy
 from .envelope import Envelope
 from .propensities import DrawnLine, IndependentNormals, ScoreLaw
+
+MOST_STARTS = 10  # points of a front near which a search starts
 
 
 class Score(Part):
@@ -41,6 +43,7 @@ class Score(Part):
     highest_bound: ClassVar[bool] = False  # True if it is the upper bound of f, which arms are then compared by
     draws: ClassVar[bool] = False  # True if it draws f from a view (`draw`, `path`)
     widens: ClassVar[bool] = False  # True if the score has a width of its own in place of the bounds' (`drawn_width`)
+    of_front: ClassVar[bool] = False  # True if it scores the outputs of several objectives together (`Pareto`)
     cost: str | None = None  # Name of the metric by which trials are paid for, whose values `of_round` reads
 
     def __init_subclass__(cls) -> None:
@@ -97,6 +100,10 @@ class Score(Part):
         """
         return self
 
+    def incumbents(self, view: PointView) -> Array | None:  # noqa: ARG002
+        """Returns points near which a search starts, too, `(n, d)`, or None for those of the best posterior means."""
+        return None
+
     def drawn_width(self, t: int, randomness: Randomness) -> float | None:  # noqa: ARG002
         """Returns the random multiplier of the standard deviation in round t, or None without one."""
         return None
@@ -110,6 +117,24 @@ class Score(Part):
             view: the round.
         """
         return point.copy()
+
+
+class FrontScore(Score):
+    """A score of the outputs of several objectives (`AcquisitionContext.objectives`), for the rule `Pareto`."""
+
+    in_rewards: ClassVar[bool] = False
+    of_front: ClassVar[bool] = True
+
+    @final
+    def incumbents(self, view: PointView) -> Array:
+        """Returns points of the front of posterior means, evenly along it, `(n, d)`. A search starts near them, too."""
+        points, means, feasible = view.known_objectives()
+        points, means = (points[feasible], means[feasible]) if feasible.any() else (points, means)
+        means = np.stack([coarse(column) for column in means.T], axis=1) if len(means) else means
+        front = np.flatnonzero(non_dominated(means))
+        front = front[np.argsort(means[front, 0], kind="stable")]
+        even = np.linspace(0, len(front) - 1, min(len(front), MOST_STARTS)).round().astype(int)
+        return np.asarray(points[front[even]])
 
 
 class PointwiseScore(Score):

@@ -83,7 +83,7 @@ def _compared(
     policy: AnyPolicy, goal: Goal, state: AnyState, trials: Iterable[Trial], context: Array | None
 ) -> tuple[list[Trial], Array]:
     """Returns the answered trials that may be the best, and the posterior means of their rewards, `(n,)`."""
-    answered = within_limits(policy, _answered(state, trials))
+    answered = within_limits(policy, answered_trials(state, trials))
     if not answered:
         raise TrialError(
             "No answered trial is in the space and its limits, so there is no best one.", advice="Ask for a trial."
@@ -97,7 +97,7 @@ def _compared(
         if inside is not None and inside.any():
             answered = [trial for trial, is_inside in zip(answered, inside, strict=True) if is_inside]
     if context is None or (policy.constraint_count and not elsewhere):
-        seen = answered if goal == "maximize" else [reward_trial(trial) for trial in answered]
+        seen = answered if goal == "maximize" else [reward_trial(trial, (goal,)) for trial in answered]
         means = state.answered_means(seen)
     else:
         means = state.envelope(np.array([trial.point for trial in answered]), context).mean
@@ -174,7 +174,7 @@ def _violation(trial: Trial) -> float:
     return 0.0 if trial.constraints is None else float(trial.constraints.max())
 
 
-def _answered(state: AnyState, trials: Iterable[Trial]) -> list[Trial]:
+def answered_trials(state: AnyState, trials: Iterable[Trial]) -> list[Trial]:
     """Returns the trials whose posterior mean can be compared.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The goal of a study: policies maximise rewards, and a study that minimises passes them minus its losses.
+"""The goals of a study: policies maximise rewards, and a study that minimises passes them minus its losses.
 
 A user of a study that minimises gives and sees losses. The state sees rewards. A study that minimises f decides, bit
 for bit, like the study that maximises -f. Rewards, means, bounds, prior means and the value of a silent trial change
@@ -10,10 +10,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal, cast
 
-from .._utils.checks import shown
-from ..errors import InvalidInput
+import numpy as np
+
+from .._utils.checks import frozen, many, shown
+from ..errors import InvalidInput, TrialError
 from ..policy.fits import LateFits
 from ..policy.policy import Policy
 from ..policy.scripted import ScriptedPolicy, ScriptedState
@@ -26,6 +28,7 @@ from ..storage.trial import Trial
 
 Goal = Literal["maximize", "minimize"]
 GOALS: tuple[Goal, Goal] = ("maximize", "minimize")
+PLAIN: tuple[Goal, ...] = ("maximize",)  # Trials are as the state sees them.
 LIKE = 0.4  # Similarity from which a misspelt goal is suggested: "min" has 0.55.
 
 AnyPolicy = Policy | ScriptedPolicy
@@ -38,6 +41,64 @@ def check_policy(policy: object) -> None:
         raise InvalidInput(
             f"`policy` must be made by an algorithm, not {shown(policy)}.", advice="Such as `gp_ucb(...)`."
         )
+
+
+def goals_of(policy: AnyPolicy, goal: Any) -> tuple[Goal, ...]:
+    """Returns the goal of each objective of a study, or raises an error.
+
+    Args:
+        policy: with the number of objectives, and their goals if it has some.
+        goal: a word for all objectives, or a word for each.
+    """
+    count, known = policy.objective_count, _known_goals(policy)
+    if isinstance(goal, tuple | list):
+        if len(goal) != count:
+            hint = "Make it with `nr.auto(space, objectives=...)`." if count == 1 else ""
+            raise InvalidInput(
+                f"`goal` has {many(len(goal), 'entry')}, and the policy has {many(count, 'objective')}: give a "
+                "goal for each.",
+                advice=hint,
+            )
+        found = tuple(check_goal(each) for each in goal)
+    else:
+        found = (check_goal(goal),) * count
+        found = known if known is not None and goal == GOALS[0] else found
+    if known is not None and known != found:
+        raise InvalidInput(f"`goal` is {shown(goal)}, and the objectives of the policy have the goals {known!r}.")
+    return found
+
+
+def _known_goals(policy: AnyPolicy) -> tuple[Goal, ...] | None:
+    rule = policy.constraints if isinstance(policy, Policy) else None
+    return None if rule is None else cast(tuple[Goal, ...] | None, rule.goals)
+
+
+def goals_in(policy: AnyPolicy, first: Goal) -> tuple[Goal, ...]:
+    """Returns the goal of each objective of a policy, of which `first` is the first one."""
+    return (first,) if policy.objective_count == 1 else _known_goals(policy) or (first,) * policy.objective_count
+
+
+def check_one_objective(policy: AnyPolicy, asked: str) -> None:
+    """Raises `TrialError` if a policy has several objectives, of which no trial is the best.
+
+    Args:
+        policy: of the study.
+        asked: name of the method that was called.
+    """
+    if policy.objective_count > 1:
+        raise TrialError(
+            f"`{asked}` is for one objective, and this study has {policy.objective_count} "
+            f"({', '.join(policy.objective_names)}): no single trial is best in all.",
+            advice="`front()` returns the trials that no other one beats; `best(weights=...)` picks one of them.",
+            topic="front",
+        )
+
+
+def with_goals(policy: AnyPolicy, goals: tuple[Goal, ...]) -> AnyPolicy:
+    """Returns the policy of a study, whose rule of several objectives knows their goals."""
+    if len(goals) == 1 or not isinstance(policy, Policy) or policy.constraints is None:
+        return policy
+    return replace(policy, constraints=policy.constraints.with_goals(goals))
 
 
 def check_goal(goal: object) -> Goal:
@@ -98,7 +159,7 @@ def state_after(
 
     Args:
         policy: in the units told.
-        goal: of the study.
+        goal: of the study, of the first of several objectives.
         trials: all trials by number, in the units told.
         seed: of the study.
         late: fits that are made apart from decisions. None if a decision makes the fit that is due.
@@ -109,12 +170,16 @@ def state_after(
         if isinstance(policy, Policy)
         else ScriptedState(policy, seed=seed)
     )
-    state.receive(events if goal == "maximize" else as_rewards(events))
+    goals = goals_in(policy, goal)
+    state.receive(events if goals == PLAIN else as_rewards(events, goals))
     return state
 
 
 def policy_of_rewards(policy: Policy, goal: Goal) -> Policy:
     """Returns the policy of rewards for a policy in the units told."""
+    rule = policy.constraints
+    if rule is not None and rule.objectives > 1:
+        policy = replace(policy, constraints=rule.turned())
     if goal == "maximize":
         return policy
     pending, objective = policy.pending.turned(), policy.objective.turned()
@@ -126,14 +191,27 @@ def negated(value: float) -> float:
     return 0.0 - value
 
 
-def as_rewards(events: Iterable[Event]) -> list[Event]:
-    """Returns the events of a study that minimises, with minus its losses as rewards."""
-    return [Event(order, kind, reward_trial(trial)) for order, kind, trial in events]
+def as_rewards(events: Iterable[Event], goals: tuple[Goal, ...]) -> list[Event]:
+    """Returns the events of a study with rewards that are maximised (see `reward_trial`)."""
+    return [Event(order, kind, reward_trial(trial, goals)) for order, kind, trial in events]
 
 
-def reward_trial(trial: Trial) -> Trial:
-    """Returns a trial of a study that minimises, with minus its loss as the reward."""
-    return trial if trial.reward is None else trial._replace(reward=negated(trial.reward))
+def reward_trial(trial: Trial, goals: tuple[Goal, ...]) -> Trial:
+    """Returns a trial as the state of a policy sees it: each output is maximised, or a constraint.
+
+    Minus a loss is the reward. The values of further objectives stand before those of the constraints.
+    """
+    if trial.reward is None:
+        return trial
+    reward = trial.reward if goals[0] == "maximize" else negated(trial.reward)
+    if len(goals) == 1:
+        return trial._replace(reward=reward)
+    others = [
+        other.value if goal == "maximize" else negated(other.value)
+        for other, goal in zip(trial.others, goals[1:], strict=True)
+    ]
+    limits = [] if trial.constraints is None else trial.constraints.tolist()
+    return trial._replace(reward=reward, constraints=frozen(np.array([*others, *limits])))
 
 
 def told_envelope(found: Envelope, goal: Goal) -> Envelope:

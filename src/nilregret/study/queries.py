@@ -27,10 +27,11 @@ from ..storage.trial import Trial
 from . import export
 from .arms import Arm
 from .best import Certainty, best_trial, certainty
-from .direction import AnyPolicy, AnyState, Goal, has_channels, negated, told_envelope
+from .direction import AnyPolicy, AnyState, Goal, check_one_objective, has_channels, negated, told_envelope
 from .explain import DRAWS, MOST_DRAWS, explanation
 from .explanation import Explanation, PosteriorBand, band_of
 from .formatting import study_html
+from .front import Front, front_of, weighted_best
 from .inputs import Inputs
 from .queue import Enqueued
 from .replica import Replica
@@ -47,7 +48,7 @@ class FitRecord(NamedTuple):
 
     Attributes:
         trial: number of the first trial that was decided with them.
-        channel: 0 for the reward, j for constraint j.
+        channel: 0 for the reward, j for output j: objectives first, then constraints.
         kernel: in the units of the points, for standardised rewards.
         noise: standard deviation of the noise, reward units.
         mean: prior mean of the process, reward units.
@@ -64,14 +65,14 @@ class FitRecord(NamedTuple):
     warp: dict[str, Any] | None
 
 
-def fits_of(trials: Iterable[Trial], goal: Goal) -> list[FitRecord]:
-    """Returns all fits on record, by trial and channel. If the goal is to minimise, they are fits of losses."""
+def fits_of(trials: Iterable[Trial], goals: Sequence[Goal]) -> list[FitRecord]:
+    """Returns all fits on record, by trial and channel. Those of an objective that is minimised are of losses."""
     found = []
     for trial in trials:
         for channel, _, values in trial.fits or ():
             kernel, ridge, scale, _ = Refitted.of(values)
             mean, unit = scale.mean, scale.std
-            mean = negated(mean) if goal == "minimize" and not channel else mean
+            mean = negated(mean) if "minimize" in goals[channel : channel + 1] else mean
             found.append(FitRecord(trial.number, channel, kernel, math.sqrt(ridge) * unit, mean, unit, values["warp"]))
     return found
 
@@ -134,10 +135,15 @@ def _walk(sums: list[float], most: float) -> Iterator[float]:
 class Queries(Generic[D]):
     """The queries of a study. Each first reads what other processes recorded."""
 
-    goal: Goal
+    goals: tuple[Goal, ...]
     seed: int
     about: dict[str, Any]
     replica: Replica
+
+    @property
+    def goal(self) -> Goal | tuple[Goal, ...]:
+        """The goal as given: a word, or a tuple with one for each of several objectives."""
+        return self.goals[0] if len(self.goals) == 1 else self.goals
 
     @property
     def policy(self) -> AnyPolicy:
@@ -202,7 +208,7 @@ class Queries(Generic[D]):
         """
         with self.replica.lock:
             self.replica.sync()
-            return fits_of(self.replica.record, self.goal)
+            return fits_of(self.replica.record, self.goals)
 
     @property
     def storage(self) -> Storage | None:
@@ -210,7 +216,7 @@ class Queries(Generic[D]):
         return None if self.replica.handle is None else self.replica.handle.storage
 
     def _repr_html_(self) -> str:
-        return study_html(self.policy, self.goal, self.trials, caption=repr(self), about=self.about)
+        return study_html(self.policy, self.goals[0], self.trials, caption=repr(self), about=self.about)
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns all trials as a table, a row each: columns "parameters.NAME" or "point.0", "reward", and so on.
@@ -287,7 +293,7 @@ class Queries(Generic[D]):
             points: see `predict`.
             context: see `predict`.
             channel: 0 for the reward. j, from 1, for constraint j in its own units, if the policy was made with
-                `constraints=nr.EveryRound(...)` or a similar rule.
+                `constraints=nr.EveryRound(...)` or a similar rule. Of k objectives, 0 to k - 1 are the objectives.
 
         >>> import nilregret as nr
         >>> arms = nr.Arms.grid(0, 10, 11)
@@ -346,7 +352,53 @@ class Queries(Generic[D]):
         seen = self.inputs.context(context)
         return self.replica.query(lambda state: state.infeasible(seen))
 
-    def best(self, *, context: npt.ArrayLike | Mapping[str, Any] | None = None) -> Trial[D]:
+    def front(self) -> list[Trial[D]]:
+        """Returns the front of several objectives: the answered trials that no other one beats in the posterior means.
+
+        A trial beats another one if it is at least as good in every objective, and better in one. Means are compared
+        since under noise values told by chance would hide good trials. Trials that violate a constraint are left out.
+        Of several trials at one point, the earliest is returned. With one objective, the front is the best trial.
+
+        Returns:
+            The best trial of each objective first, in the order of the objectives. Then the others by the first one.
+
+        >>> import nilregret as nr
+        >>> policy = nr.auto(nr.Space(x=nr.Float(0, 1)), objectives=("loss", "size"))
+        >>> study = nr.Study(policy, goal="minimize")
+        >>> for x, values in ((0.2, (0.9, 1.0)), (0.5, (0.5, 2.0)), (0.6, (0.7, 3.0)), (0.9, (0.1, 4.0))):
+        ...     _ = study.add({"x": x}, values)
+        >>> [trial.values for trial in study.front()]
+        [(0.1, 4.0), (0.9, 1.0), (0.5, 2.0)]
+        """
+        return self.front_values().trials if len(self.goals) > 1 else [self.best()]
+
+    def front_values(self, reference: Any = None) -> Front:
+        """Returns the front with posterior means, bounds and its volume (see `nilregret.study.front.Front`).
+
+        Args:
+            reference: the worst value of each objective that counts, in the units told. None for that of the policy, or
+                else one that follows from the answers.
+
+        Raises:
+            InvalidInput: the study has one objective, or the reference is no number for each.
+        """
+        if len(self.goals) == 1:
+            raise InvalidInput("This study has one objective, and no front: `best()` is its best trial.")
+        return self.replica.query(
+            lambda state: front_of(self.policy, self.goals, state, self._in_use(), reference=reference)
+        )
+
+    def hypervolume(self, reference: Any = None) -> float:
+        """Returns the volume between the front and a reference point, the product of the units of the objectives.
+
+        Volumes can be compared only if the reference is the same.
+
+        Args:
+            reference: see `front_values`.
+        """
+        return self.front_values(reference).hypervolume
+
+    def best(self, *, context: npt.ArrayLike | Mapping[str, Any] | None = None, weights: Any = None) -> Trial[D]:
         """Returns the answered trial with the best posterior mean: the highest, or the lowest if the goal is minimise.
 
         The mean is that of `predict`, also if rewards are warped. Of several trials at one point, the earliest is
@@ -359,11 +411,16 @@ class Queries(Generic[D]):
         exactly that context are compared. Left out are trials of retired arms, and points that do not keep the limits
         of the space.
 
+        Several objectives have no best trial, but a front (`front`). With `weights`, the trial of the front is returned
+        whose weighted sum of shortfalls is least. A shortfall is the distance to the best mean on the front, divided by
+        the range of the means on the front.
+
         Args:
             context: context of the comparison, if the policy has contexts.
+            weights: weight of each of several objectives, by name or in order. One that is not named has none.
 
         Raises:
-            TrialError: no trial has been answered, or none satisfies the constraints.
+            TrialError: no trial has been answered, none satisfies the constraints, or there are several objectives.
 
         >>> import nilregret as nr
         >>> arms = nr.Arms.grid(0, 10, 11)
@@ -373,8 +430,13 @@ class Queries(Generic[D]):
         >>> study.best().point
         array([3.])
         """
+        if weights is not None and len(self.goals) > 1:
+            return weighted_best(self.front_values(), self.goals, self.policy.objective_names, weights)
+        check_one_objective(self.policy, "best")
+        if weights is not None:
+            raise InvalidInput("`weights` are for several objectives, and this study has one: leave them out.")
         seen = None if context is None else self.inputs.context(context)
-        return self.replica.query(lambda state: best_trial(self.policy, self.goal, state, self._in_use(), seen))
+        return self.replica.query(lambda state: best_trial(self.policy, self.goals[0], state, self._in_use(), seen))
 
     def certainty(
         self, trial: Trial[D] | int | None = None, *, context: npt.ArrayLike | Mapping[str, Any] | None = None
@@ -405,11 +467,12 @@ class Queries(Generic[D]):
         >>> round(certainty.probability, 2), round(certainty.loss, 2)
         (1.0, 0.0)
         """
+        check_one_objective(self.policy, "certainty")
         seen = None if context is None else self.inputs.context(context)
 
         def read(state: AnyState) -> Certainty | None:
             of = None if trial is None else self.replica.roster.moved(self.replica.record.require(trial))
-            return certainty(self.policy, self.goal, state, self._in_use(), seen, seed=self.seed, of=of)
+            return certainty(self.policy, self.goals[0], state, self._in_use(), seen, seed=self.seed, of=of)
 
         return self.replica.query(read)
 
@@ -477,7 +540,7 @@ class Queries(Generic[D]):
         it is the largest loss.
         """
         least = self.replica.query(lambda state: state.minimum)
-        return least if least is None or self.goal == "maximize" else negated(least)
+        return least if least is None or self.goals[0] == "maximize" else negated(least)
 
     @property
     def restarts(self) -> list[int]:
@@ -618,8 +681,8 @@ class Queries(Generic[D]):
                 trials = [roster.moved(each) for each in trials[: number + 1]]
         offered = None if among is None and exclude is None else available(roster.policy.domain, among, exclude)
         return explanation(
-            roster.policy, self.goal, trials, number, seed=self.seed, available=roster.playable(offered), draws=draws,
-            entry=entry,
+            roster.policy, self.goals[0], trials, number, seed=self.seed, available=roster.playable(offered),
+            draws=draws, entry=entry,
         )  # fmt: skip
 
     # -- helpers -------------------------------------------------------------------------------------------------
@@ -630,15 +693,16 @@ class Queries(Generic[D]):
         return [trial for trial in trials if trial.arm not in retired] if retired else trials
 
     def _envelope(self, points: Any, context: Any, channel: int = 0) -> Envelope:
-        most = self.policy.constraint_count if has_channels(self.policy) else 0
+        most = self.policy.output_count - 1 if has_channels(self.policy) else 0
         if type(channel) is not int or (channel and most):  # Policies without channels raise a clearer error.
-            why = "It is 0 for the reward, or the number of a constraint, from 1."
+            why = "It is 0 for the reward, or the number of an objective or a constraint after it."
             channel = integer("channel", channel, low=0, high=most or None, why=why)
         seen = self.inputs.context(context)
         if channel:
-            return self.replica.query(lambda state: state.limit(channel, points, seen))
+            found = self.replica.query(lambda state: state.limit(channel, points, seen))
+            return told_envelope(found, self.goals[channel]) if channel < len(self.goals) else found
         found = self.replica.query(lambda state: state.envelope(points, seen, now=self._window_clock()))
-        return told_envelope(found, self.goal)
+        return told_envelope(found, self.goals[0])
 
     def _window_clock(self) -> float:
         """Returns the time if a width depends on it, else infinity."""

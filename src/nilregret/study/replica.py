@@ -31,7 +31,17 @@ from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.record import Event, Record
 from ..storage.trial import EventKind, Fit, Trial
 from .arms import Roster
-from .direction import AnyPolicy, AnyState, Goal, as_rewards, copy_of_state, policy_of_rewards, state_after
+from .direction import (
+    PLAIN,
+    AnyPolicy,
+    AnyState,
+    Goal,
+    as_rewards,
+    copy_of_state,
+    goals_in,
+    policy_of_rewards,
+    state_after,
+)
 from .inputs import Inputs
 from .queue import Queue
 from .stored import UNKNOWN, StoredStudyHandle, changes_writer
@@ -124,7 +134,7 @@ class Replica:
 
     Args:
         policy: with which the study was made.
-        goal: of the study.
+        goal: of the study, of the first of several objectives.
         seed: of the study.
         clock: returns Unix seconds.
         handle: of the stored study, or None if the study is in memory alone.
@@ -138,6 +148,7 @@ class Replica:
         state: the policy's state after them.
         lock: of record and state.
         made: the policy with which the study was made.
+        goals: the goal of each objective.
         notes: new notes of the call that is being written.
     """
 
@@ -146,6 +157,7 @@ class Replica:
         late: LateFits | None = None,
     ) -> None:  # fmt: skip
         self.made, self._goal, self._seed, self.clock, self._late = policy, goal, seed, clock, late
+        self.goals = goals_in(policy, goal)
         self.roster, self.inputs, self.queue = Roster(policy, ()), Inputs(policy, goal), Queue()
         self.handle = handle
         self._make_locks()
@@ -378,7 +390,7 @@ class Replica:
             events: Iterable[Event] = (event,)
             if spaces is not None:
                 events = (Event(event.order, kind, spaces.moved(event.trial)),)
-            self.state.receive(events if self._goal == "maximize" else as_rewards(events))
+            self.state.receive(events if self.goals == PLAIN else as_rewards(events, self.goals))
             if trial.lease_until is not None and kind == "asked":
                 self._leases.add(trial)
         self._current = None
@@ -497,7 +509,7 @@ class Replica:
             else:
                 if self.roster.spaces is not None:
                     events = [Event(order, kind, self.roster.moved(trial)) for order, kind, trial in events]
-                self.state.receive(events if self._goal == "maximize" else as_rewards(events))
+                self.state.receive(events if self.goals == PLAIN else as_rewards(events, self.goals))
             for trial in changed:
                 if trial.state == "pending":
                     self._leases.add(trial)

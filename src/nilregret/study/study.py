@@ -24,7 +24,7 @@ from . import importing
 from .arms import Arm
 from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check
 from .definition import PROPENSITIES, check_facts, constraint_names, stored_facts
-from .direction import Goal, check_goal, check_policy, has_channels
+from .direction import Goal, check_goal, check_policy, goals_in, goals_of, has_channels, with_goals
 from .late_fits import FitMode, FitRunner, check_fits
 from .play_rewards import Rewards, answer_entries, listed_answers, reason_of
 from .queries import Queries
@@ -69,7 +69,8 @@ class Study(Queries[D]):
         policy: made by one of the algorithm functions.
         goal: "maximize" rewards, or "minimize" losses, errors or costs. All numbers that you give and get are in the
             units told. So are the policy's `prior_mean` and the `minimum` of censored answers, which is the worst
-            value (of losses the largest). A part of your own always sees rewards, which are minus the losses.
+            value (of losses the largest). A part of your own always sees rewards, which are minus the losses. Of
+            several objectives (`nr.auto(space, objectives=2)`), a word for all, or a tuple with one for each.
         seed: of all random choices, a whole number >= 0.
         storage: URL of a database, such as "sqlite:///studies.db" or "postgresql://user:password@host/database", or a
             `nilregret.storage.Storage`. None keeps the record in memory.
@@ -88,7 +89,7 @@ class Study(Queries[D]):
             first decision after that.
 
     Attributes:
-        goal: as given.
+        goals: the goal of each objective, of which most studies have one.
         seed: as given.
         name: as given.
         about: as given, with `propensities` if these are recorded.
@@ -107,7 +108,7 @@ class Study(Queries[D]):
         self,
         policy: Policy[D] | ScriptedPolicy,
         *,
-        goal: Goal = "maximize",
+        goal: Goal | Sequence[Goal] = "maximize",
         seed: int = 0,
         storage: str | Storage | None = None,
         name: str = "study",
@@ -118,7 +119,8 @@ class Study(Queries[D]):
         fits: FitMode = "inline",
     ) -> None:
         check_policy(policy)
-        self.goal: Goal = check_goal(goal)
+        self.goals: tuple[Goal, ...] = goals_of(policy, goal)
+        policy = with_goals(policy, self.goals)
         self.seed = integer("seed", seed, low=0, high=LARGEST_SEED, why="Random streams are numbered from 0.")
         self.name = (new_study_name if storage is None else study_name)("name", name)
         self.about = check_facts(about)
@@ -132,10 +134,10 @@ class Study(Queries[D]):
         self._warned: set[str] = set()  # Kinds of warnings: each is given once.
         self._next_check: float = FIRST  # The number of trials at which rewards are compared with the policy's scales.
         policy, handle = found_or_made(
-            policy, storage, goal=self.goal, seed=self.seed, name=self.name, facts=self.about
+            policy, storage, goal=self.goals[0], seed=self.seed, name=self.name, facts=self.about
         )
         late = check_fits(fits)
-        self.replica = Replica(policy, self.goal, self.seed, clock, handle, late)
+        self.replica = Replica(policy, self.goals[0], self.seed, clock, handle, late)
         self.late_fits = None if late is None else FitRunner(self.replica, None if isinstance(fits, str) else fits)
         fitted = isinstance(policy, Policy) and policy.fitting is not None
         self._fits = self.late_fits if fitted else None  # Those to begin after each call.
@@ -186,8 +188,8 @@ class Study(Queries[D]):
             raise InvalidInput(f"There is no study {shown(name)} in {words_of(storage)}; it has: {listed}.")
         policy, about = loads(stored.policy), stored_facts(stored.about, f"Study {name!r} in {words_of(storage)}")
         return cls(
-            policy, goal=check_goal(stored.goal), seed=stored.seed, storage=database, name=name, about=about,
-            clock=clock, on_change=on_change, fits=fits,
+            policy, goal=goals_in(policy, check_goal(stored.goal)), seed=stored.seed, storage=database, name=name,
+            about=about, clock=clock, on_change=on_change, fits=fits,
         )  # fmt: skip
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -520,7 +522,7 @@ class Study(Queries[D]):
         >>> other.trials[0].reward
         0.5
         """
-        taken = self._write(importing.taking(table, self.replica, self.goal, self.name), self._calls)
+        taken = self._write(importing.taking(table, self.replica, self.goals[0], self.name), self._calls)
         self._after_tell()
         return taken
 

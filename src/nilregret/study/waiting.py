@@ -111,7 +111,7 @@ def _learned(study: Study, state: AnyState) -> Wait | None:
     else:
         length = float(given_law(delay).reaches(SURE))
     worth = waits.worth(data.lowest())
-    return Wait(length, False, worth if study.goal == "maximize" else negated(worth))
+    return Wait(length, False, worth if study.goals[0] == "maximize" else negated(worth))
 
 
 def _asked(trials: Any) -> list[int]:

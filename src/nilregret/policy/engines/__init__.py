@@ -8,7 +8,21 @@ from ...domains.domain import Arms, Domain
 from ...domains.search.boxes import PointSearch
 from ...slots.sketch import Sketch
 from .arms import ArmEngine
-from .base import REWARDS, BestReward, Compared, Decision, Engine, Limit, Limits, Prior, Question, Units, row_of, table
+from .base import (
+    REWARDS,
+    BestReward,
+    Compared,
+    Decision,
+    Engine,
+    Front,
+    Limit,
+    Limits,
+    Prior,
+    Question,
+    Units,
+    row_of,
+    table,
+)
 from .points import PointEngine
 
 __all__ = [
@@ -18,6 +32,7 @@ __all__ = [
     "Compared",
     "Decision",
     "Engine",
+    "Front",
     "Limit",
     "Limits",
     "PointEngine",

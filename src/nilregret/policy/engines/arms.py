@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -25,8 +26,9 @@ from ...gp import (
 )
 from ...gp.choice import posterior_on_arms
 from ...kernels import Kernel
-from ...slots.acquisition import TableView
+from ...slots.acquisition import Known, TableView
 from ...slots.envelope import Bounds, Envelope
+from ...slots.feasibility import admitted
 from ...slots.propensities import ScoreLaw
 from ...storage.record import Trial
 from ..availability import Available
@@ -34,6 +36,7 @@ from .base import (
     REWARDS,
     Decision,
     Engine,
+    Limit,
     Limits,
     Prior,
     Question,
@@ -274,7 +277,7 @@ class _Table(TableView):
         if question.limits is not None:
             self.dual_state, self.context = question.limits.dual, question.context
             self.limit_sizes = np.array(
-                [each.belief.observed.prior.size * each.units.unit for each in question.limits.each]
+                [each.belief.observed.prior.size * each.units.unit for each in question.limits.constraints]
             )
 
     def _where(self) -> IndexArray | None:
@@ -284,14 +287,49 @@ class _Table(TableView):
             return cells
         return self.arms if cells is None else cells[self.arms]
 
+    def _each(self) -> tuple[Limit, ...]:
+        return () if self._question.limits is None else self._question.limits.constraints
+
+    @cached_property
+    def _aims(self) -> tuple[Limit, ...]:
+        """The beliefs about all objectives, in units without a centre."""
+        question = self._question
+        others = () if question.limits is None else question.limits.objectives
+        each = (Limit(self._belief, question.bounds, question.units), *others)
+        return tuple(one._replace(units=one.units._replace(center=0.0)) for one in each)
+
+    @staticmethod
+    def _bounds(each: tuple[Limit, ...], cells: IndexArray | None) -> list[Envelope]:
+        return [bounds(*units.rewards(*belief.predict(cells)), cells) for belief, bounds, units in each]
+
     def limits(self) -> list[Envelope]:
-        cells = self._where()
-        found = () if self._question.limits is None else self._question.limits.each
-        return [each.bounds(*each.units.rewards(*each.belief.predict(cells)), cells) for each in found]
+        return self._bounds(self._each(), self._where())
+
+    def objectives(self) -> list[Envelope]:
+        return self._bounds(self._aims, self._where())
+
+    def objective_draws(self) -> list[Array]:
+        return [self._drawn(one.belief, one.units) for one in self._aims]
+
+    def known_objectives(self) -> Known:
+        limits, aims = self._question.limits, self._aims
+        points = self.points[:0] if limits is None or limits.front is None else limits.front.points
+        if not len(points):
+            return Known(points, np.zeros((0, len(aims))), np.zeros(0, dtype=bool))
+        arms, cells = self._engine.domain.index(points), self._engine.cells(self._question.context)
+        here = arms if cells is None else cells[arms]
+        means = [one.units.rewards(one.belief.mean(here), np.zeros(0))[0] for one in aims]
+        each = self._bounds(self._each(), here)
+        return Known(points, np.stack(means, axis=1), admitted(each) if each else np.ones(len(points), dtype=bool))
+
+    @property
+    def given_reference(self) -> Array | None:
+        limits = self._question.limits
+        return None if limits is None or limits.front is None else limits.front.reference
 
     def informs(self, places: IndexArray, goals: IndexArray) -> Array:
         cells = np.arange(len(self.points)) if (where := self._where()) is None else where
-        found = () if self._question.limits is None else self._question.limits.each
+        found = self._each()
         return np.array(
             [moved(each.belief, cells[places], cells[goals]) / each.belief.observed.prior.size for each in found]
         )
@@ -301,7 +339,7 @@ class _Table(TableView):
 
     def best_mean(self) -> float:
         means = self._engine.predict(self._belief, self._question, self.arms)[0]
-        return float(means.max() if self._question.limits is None else best_admitted(means, self.limits()))
+        return float(best_admitted(means, self.limits()) if self._each() else means.max())
 
     def best_reward(self) -> float:
         best = self._question.best_reward(self._question.context)
@@ -313,8 +351,11 @@ class _Table(TableView):
         return law_of_draw(self._belief, cells, self.width, self._question.units.unit)
 
     def draw(self) -> Array:
+        return self._drawn(self._belief, self._question.units)
+
+    def _drawn(self, belief: TableBelief, units: Units) -> Array:
         # The draw is made at all arms, so its value at an arm does not depend on which others are available.
         cells = self._engine.cells(self._question.context)
-        drawn = self._belief.draw(self.randomness.draws, cells, width=multiple(self.width))
+        drawn = belief.draw(self.randomness.draws, cells, width=multiple(self.width))
         drawn = drawn if self.arms is None else drawn[self.arms]
-        return self._question.units.rewards(drawn, drawn[:0])[0]
+        return units.rewards(drawn, drawn[:0])[0]

@@ -137,18 +137,42 @@ class Limit(NamedTuple):
     units: Units
 
 
+class Front(NamedTuple):
+    """The points of a front, and its reference.
+
+    Attributes:
+        points: the distinct points of answered and open trials, `(n, d)`.
+        reference: the reference that is given, `(k,)`, in the units of the models less their centres, or None.
+    """
+
+    points: Array
+    reference: Array | None
+
+
 class Limits(NamedTuple):
-    """The beliefs about all constraints.
+    """The beliefs about all outputs but the reward.
 
     Attributes:
         rule: the sense in which the constraints must hold.
-        each: the belief about each constraint.
+        each: the belief about each of these outputs.
         dual: the run-time state of the rule.
+        front: the points of a front of several objectives, or None.
     """
 
     rule: Constraints
     each: tuple[Limit, ...]
     dual: DualState
+    front: Front | None = None
+
+    @property
+    def objectives(self) -> tuple[Limit, ...]:
+        """The beliefs about the objectives after the first."""
+        return self.each[: self.rule.objectives - 1]
+
+    @property
+    def constraints(self) -> tuple[Limit, ...]:
+        """The beliefs about the constraints."""
+        return self.each[self.rule.objectives - 1 :]
 
 
 BestReward = Callable[[Array | None], float | None]  # returns the best reward under a context

@@ -199,7 +199,7 @@ class PointEngine(Engine[PointBelief]):
             domain,
             candidates=points,
             scores=scores,
-            incumbents=self._incumbents(belief, question),
+            incumbents=self._incumbents(belief, question, view),
             rng=lambda: question.randomness.draws,
         )
         placed = score.placed(self.found.point, surface, view)
@@ -260,8 +260,9 @@ class PointEngine(Engine[PointBelief]):
     def searched(self, belief: PointBelief, question: Question, point: Array) -> tuple[Array, Array]:
         """Returns the point with the candidates and the best points so far, and the scores of all."""
         standing = self.candidates()
-        points = np.concatenate([point[None], standing, self._incumbents(belief, question)])
-        return points, self._surface(belief, question, standing)[1].values(points)
+        view, surface = self._surface(belief, question, standing)
+        points = np.concatenate([point[None], standing, self._incumbents(belief, question, view)])
+        return points, surface.values(points)
 
     def draw_uniform(self, randomness: Randomness, available: Available | None) -> Decision:
         """Returns a uniformly drawn point or arm that is not set aside."""
@@ -316,12 +317,14 @@ class PointEngine(Engine[PointBelief]):
             self._standing[posterior] = CandidateMoments(posterior, points)
         return self._standing[posterior]
 
-    def _incumbents(self, belief: PointBelief, question: Question) -> Array:
-        """Returns the point of the latest trial, and the best points so far by posterior mean.
+    def _incumbents(self, belief: PointBelief, question: Question, view: PointRound) -> Array:
+        """Returns the point of the latest trial, and the best points so far by posterior mean, or those of the front.
 
         If candidates are dense, incumbents matter little. Then the best average rewards are used, which cost O(n) in
         place of O(n^2).
         """
+        if (own := question.score.incumbents(view)) is not None:
+            return own
         posterior, domain = belief.observed, self.domain
         points = [] if question.last is None else [question.last]
         if posterior.count:

@@ -13,8 +13,9 @@ from ..._utils.checks import Array, IndexArray
 from ...domains.domain import Arms, Domain
 from ...domains.search.boxes import AcquisitionFunction, coarse
 from ...gp import PointBelief
-from ...slots.acquisition import PointView, Pointwise
+from ...slots.acquisition import Known, PointView, Pointwise
 from ...slots.envelope import Envelope
+from ...slots.feasibility import admitted
 from ...slots.propensities import ScoreLaw
 from .base import Limit, Limits, Question, best_admitted, law_of_draw, moved, multiple
 
@@ -88,33 +89,77 @@ class PointRound(PointView):
 
     def _prepare(self, limits: Limits) -> None:
         rows = self._engine.rows(self._question.context, self.points[:1])
-        sizes = np.array([each.belief.observed.size_at(rows) * each.units.unit for each in limits.each])
+        sizes = np.array([each.belief.observed.size_at(rows) * each.units.unit for each in limits.constraints])
         self.dual_state, self.context = limits.dual, self._question.context
         self.limit_sizes = np.maximum(sizes, 1e-100)
-        self.limits_symmetric = all(each.bounds.pointwise and each.bounds.width is not None for each in limits.each)
+        self.limits_symmetric = all(
+            each.bounds.pointwise and each.bounds.width is not None for each in limits.constraints
+        )
 
     def _each(self) -> tuple[Limit, ...]:
         limits = self._question.limits
-        return () if limits is None else limits.each
+        return () if limits is None else limits.constraints
+
+    @cached_property
+    def _aims(self) -> tuple[Limit, ...]:
+        """The beliefs about all objectives, in units without a centre."""
+        question = self._question
+        others = () if question.limits is None else question.limits.objectives
+        each = (Limit(self._belief, question.bounds, question.units), *others)
+        return tuple(one._replace(units=one.units._replace(center=0.0)) for one in each)
 
     def limits(self, points: Array | None = None) -> list[Envelope]:
         """Returns the bounds of each constraint at points `(n, d)`, or at the view's own points."""
+        return self._bounds(self._each(), points)
+
+    def objectives(self, points: Array | None = None) -> list[Envelope]:
+        """Returns the bounds of each objective at points `(n, d)`, or at the view's own points."""
+        return self._bounds(self._aims, points)
+
+    def _bounds(self, each: tuple[Limit, ...], points: Array | None) -> list[Envelope]:
         points = self.points if points is None else points
         rows = self._engine.rows(self._question.context, points)
         standing = self._coarse and points is self.points and self._stands
         found = []
-        for each in self._each():
-            belief = each.belief
+        for belief, bounds, units in each:
             moments = self._engine.predict_candidates(belief, self.points) if standing else belief.predict(rows)
-            found.append(each.bounds(*each.units.rewards(*moments), rows))
+            found.append(bounds(*units.rewards(*moments), rows))
         return found
 
     def limit_slopes(self, points: Array) -> list[tuple[Envelope, Array, Array]]:
         """Returns the bounds of each constraint, with the gradients of mean and std, each `(n, d)`."""
+        return self._slopes(self._each(), points)
+
+    def objective_slopes(self, points: Array) -> list[tuple[Envelope, Array, Array]]:
+        """Returns the bounds of each objective, with the gradients of mean and std, each `(n, d)`."""
+        return self._slopes(self._aims, points)
+
+    def objective_paths(self) -> list[AcquisitionFunction]:
+        """Returns a drawn function for each objective."""
+        return [self._path(one.belief, one.units.unit) for one in self._aims]
+
+    def known_objectives(self) -> Known:
+        """Returns the objectives at the points that were tried."""
+        limits, aims = self._question.limits, self._aims
+        points = self.points[:0] if limits is None or limits.front is None else limits.front.points
+        if not len(points):
+            return Known(points, np.zeros((0, len(aims))), np.zeros(0, dtype=bool))
+        rows = self._engine.rows(self._question.context, points)
+        means = [one.units.rewards(one.belief.mean(rows), np.zeros(0))[0] for one in aims]
+        inside = admitted(self.limits(points)) if self._each() else np.ones(len(points), dtype=bool)
+        return Known(points, np.stack(means, axis=1), inside)
+
+    @property
+    def given_reference(self) -> Array | None:
+        """The reference point that is given, in the units of `objectives`, or None."""
+        limits = self._question.limits
+        return None if limits is None or limits.front is None else limits.front.reference
+
+    def _slopes(self, each: tuple[Limit, ...], points: Array) -> list[tuple[Envelope, Array, Array]]:
         rows, found = self._engine.rows(self._question.context, points), []
-        for each in self._each():
-            at, unit = each.belief.gradients(rows), each.units.unit
-            envelope = each.bounds(*each.units.rewards(at.mean, at.std), rows)
+        for one in each:
+            at, unit = one.belief.gradients(rows), one.units.unit
+            envelope = one.bounds(*one.units.rewards(at.mean, at.std), rows)
             slopes = [unit * gradient[:, -points.shape[1] :] for gradient in (at.mean_gradient, at.std_gradient)]
             found.append((envelope, *slopes))
         return found
@@ -167,7 +212,7 @@ class PointRound(PointView):
     def _best_mean(self) -> float:
         """Returns the best mean over the candidates and the observed points, in the belief's units."""
         posterior, context = self._belief.observed, self._question.context
-        if self._question.limits is not None:
+        if self._each():
             return self._best_mean_inside()
         means = self._moments(self.points)[0]
         if not posterior.count or self._alone:
@@ -184,7 +229,7 @@ class PointRound(PointView):
 
     def best_pending_mean(self) -> float:
         """Returns the highest posterior mean at the pending points, under this context."""
-        waiting = np.zeros((0, 0)) if self._question.limits is not None else self._belief.waiting
+        waiting = np.zeros((0, 0)) if self._each() else self._belief.waiting
         waiting = self._engine.kept(waiting[:, self._engine.before :])
         if not len(waiting):
             return -math.inf
@@ -257,8 +302,11 @@ class PointRound(PointView):
 
     def path(self) -> AcquisitionFunction:
         """Returns a function drawn from GP(mu, width^2 cov), with its gradients."""
-        context, engine, unit = self._question.context, self._engine, self._question.units.unit
-        drawn = self._belief.path(self.randomness.draws, width=multiple(self.width))
+        return self._path(self._belief, self._question.units.unit)
+
+    def _path(self, belief: PointBelief, unit: float) -> AcquisitionFunction:
+        context, engine = self._question.context, self._engine
+        drawn = belief.path(self.randomness.draws, width=multiple(self.width))
 
         def values(points: Array) -> Array:
             return engine.without_failed(points, unit * drawn(engine.rows(context, points)))

@@ -1,0 +1,151 @@
+"""The front of several objectives: the answered trials that no other one beats in the posterior means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from .._utils.checks import LARGEST_REWARD, Array, IndexArray, number, shown
+from .._utils.public import nearest
+from ..errors import InvalidInput, TrialError
+from ..policy.state import State
+from ..storage.record import Trial
+from ..theory.fronts import hypervolume, non_dominated, reference_point
+from .best import answered_trials, within_limits
+from .direction import AnyPolicy, AnyState, Goal, told_envelope
+
+
+class Front(NamedTuple):
+    """The front of a study with k objectives, in the units told.
+
+    Attributes:
+        trials: the best of each objective first, in the order of the objectives, then the others by the first one.
+        mean: posterior mean of each objective at each trial, `(n, k)`.
+        std: posterior standard deviation, `(n, k)`.
+        lower: lower bound, `(n, k)`, as of `Study.bounds`.
+        upper: upper bound, `(n, k)`.
+        hypervolume: volume between the front of posterior means and `reference`, the product of the units.
+        reference: the worst value of each objective that counts, `(k,)`: that of the policy, or one that follows from
+            the answers. The volume is 0 without any answer.
+    """
+
+    trials: list[Trial]
+    mean: Array
+    std: Array
+    lower: Array
+    upper: Array
+    hypervolume: float
+    reference: Array
+
+
+def front_of(
+    policy: AnyPolicy, goals: tuple[Goal, ...], state: AnyState, trials: Iterable[Trial], reference: Any = None
+) -> Front:
+    """Returns the front of a study (see `Study.front_values`).
+
+    Args:
+        policy: of the study.
+        goals: of the objectives.
+        state: of the study, after all trials.
+        trials: all of them.
+        reference: the worst values that count, in the units told, or None.
+    """
+    signs = np.array([1.0 if goal == "maximize" else -1.0 for goal in goals])
+    rule = None if policy.objective_count == 1 else cast(Any, policy).constraints
+    given = getattr(rule, "reference", None) if reference is None else _given(reference, len(goals))
+    each, means = compared(policy, cast(State, state), trials)
+    found = _in_order(means, len(goals))
+    if given is not None:
+        corner = signs * np.asarray(given)
+    else:
+        corner = reference_point(means, means[found]) if len(found) else np.full(len(goals), np.nan)
+    volume = hypervolume(means[found], corner) if len(found) else 0.0
+    best = [each[i] for i in found]
+    return Front(best, *_shown(goals, cast(State, state), best), volume, signs * corner)
+
+
+def compared(policy: AnyPolicy, state: State, trials: Iterable[Trial]) -> tuple[list[Trial], Array]:
+    """Returns the answered trials that may be on the front, one for each point, and their posterior means, `(n, k)`.
+
+    All objectives are maximised. Left out are trials that were told to violate a constraint, or of which the model
+    takes one to be violated, if there are others.
+    """
+    try:
+        answered = within_limits(policy, answered_trials(state, trials))
+    except TrialError:
+        answered = []
+    answered = [trial for trial in answered if trial.constraints is None or trial.feasible]
+    each = list({trial.point.tobytes(): trial for trial in reversed(answered)}.values())[::-1]
+    inside = state.inside(each) if each else None
+    if inside is not None and inside.any():
+        each = [trial for trial, is_inside in zip(each, inside, strict=True) if is_inside]
+    return each, state.objective_means(each) if each else np.zeros((0, policy.objective_count))
+
+
+def _in_order(means: Array, k: int) -> IndexArray:
+    """Returns the indices of the front: the best of each objective, then the others by the first objective."""
+    front = np.flatnonzero(non_dominated(means))
+    leaders = [front[int(means[front, j].argmax())] for j in range(k)] if len(front) else []
+    rest = front[np.argsort(-means[front, 0], kind="stable")]
+    return np.array(list(dict.fromkeys([*leaders, *rest])), dtype=np.intp)
+
+
+def _shown(goals: tuple[Goal, ...], state: State, trials: list[Trial]) -> tuple[Array, Array, Array, Array]:
+    """Returns mean, std, lower and upper bounds of each objective at trials, in the units told."""
+    if not trials:
+        empty = np.zeros((0, len(goals)))
+        return empty, empty, empty, empty
+    points = np.array([trial.point for trial in trials])
+    found = [state.envelope(points) if not j else state.limit(j, points) for j in range(len(goals))]
+    told = [told_envelope(each, goal) for each, goal in zip(found, goals, strict=True)]
+    columns = [(each.mean, each.std, each.lower, each.upper) for each in told]
+    mean, std, lower, upper = (np.stack(column, axis=1) for column in zip(*columns, strict=True))
+    return mean, std, lower, upper
+
+
+def weighted_best(front: Front, goals: tuple[Goal, ...], names: tuple[str, ...], weights: Any) -> Trial:
+    """Returns the trial of the front with the least weighted sum of shortfalls (see `Study.best`)."""
+    each = checked_weights(weights, names)
+    if not front.trials:
+        raise TrialError("No answered trial is on the front yet, so there is no best one.")
+    signs = np.array([1.0 if goal == "maximize" else -1.0 for goal in goals])
+    values = signs * front.mean
+    extent = np.ptp(values, axis=0)
+    shortfalls = (values.max(axis=0) - values) / np.where(extent > 0.0, extent, 1.0)
+    return front.trials[int((shortfalls @ each).argmin())]
+
+
+def checked_weights(weights: Any, names: tuple[str, ...]) -> Array:
+    """Returns the weight of each objective, `(k,)`. An objective that is not named has the weight 0.
+
+    Args:
+        weights: numbers of at least 0 by name, or in order.
+        names: of the objectives.
+    """
+    if isinstance(weights, Mapping):
+        for name in weights:
+            if name not in names:
+                raise InvalidInput(
+                    f"`weights` names {shown(name)}, which is no objective: there are {', '.join(map(repr, names))}."
+                    + (nearest(name, list(names)) if isinstance(name, str) else "")
+                )
+        weights = [weights.get(name, 0.0) for name in names]
+    listed = list(weights) if isinstance(weights, list | tuple | np.ndarray) else [weights]
+    if len(listed) != len(names):
+        raise InvalidInput(
+            f"`weights` is {shown(weights)}: it must be a number for each objective ({', '.join(names)}), or a dict of "
+            "these names."
+        )
+    found = np.array([number("weights", each, low=0.0, high=LARGEST_REWARD) for each in listed])
+    if not found.any():
+        raise InvalidInput("`weights` are all 0: give at least one objective a weight.")
+    return np.asarray(found / found.max())
+
+
+def _given(reference: Any, k: int) -> Array:
+    listed = list(reference) if isinstance(reference, list | tuple | np.ndarray) else [reference]
+    if len(listed) != k:
+        raise InvalidInput(f"`reference` is {shown(reference)}: it must be a number for each of {k} objectives.")
+    return np.array([number("reference", each, low=-LARGEST_REWARD, high=LARGEST_REWARD) for each in listed])
