@@ -228,15 +228,23 @@ class Outputs:
         """Returns the points of a front, or None for a single objective."""
         if len(self.objectives) == 1 or self.rule is None:
             return None
-        trials = {
-            trial.point.tobytes(): trial for trial in self.reward.data.posterior.trials if trial.reward is not None
-        }
-        trials |= {trial.point.tobytes(): trial for trial in self.reward.data.pending.open.values()}
-        points = np.array([trial.point for trial in trials.values()]).reshape(len(trials), self.policy.domain.dimension)
-        units, given = [output.posterior.units for output in self.objectives], self.rule.reference
+        told = [trial for trial in self.reward.data.posterior.trials if trial.reward is not None]
+        places = {trial.point.tobytes(): trial.point for trial in [*told, *self.reward.data.pending.open.values()]}
+        points = np.array(list(places.values())).reshape(len(places), self.policy.domain.dimension)
+        at = dict(zip(places, range(len(places)), strict=True))
+        index = np.array([at[trial.point.tobytes()] for trial in told], dtype=np.intp)
+        units, counts = [output.posterior.units for output in self.objectives], np.bincount(index, minlength=len(at))
+        sums = np.zeros((len(at), len(units)))
+        for j, (output, each) in enumerate(zip(self.objectives, units, strict=True)):
+            values = np.array([output.value_of(trial).reward for trial in told], dtype=np.float64)
+            values = values if each.warp is None else each.warp.to(values)
+            np.add.at(sums[:, j], index, values - each.center)
+        with np.errstate(invalid="ignore"):
+            observed, given = sums / counts[:, None], self.rule.reference
+        inside = self.engine.inside(points) if self.engine.strays else slice(None)
         if given is not None:
             given = tuple(each.warped(value) - each.center for each, value in zip(units, given, strict=True))
-        return Front(self.engine.kept(points), None if given is None else np.array(given))
+        return Front(points[inside], observed[inside], None if given is None else np.array(given))
 
     def _other(self, j: int) -> OutputModel:
         if not self.others:
@@ -257,7 +265,7 @@ class Outputs:
 
     def certain(self, points: Any, context: Array | None) -> Array:
         """Returns what is certain of points and the constraints, `(n,)` (see `Constraints.certain`)."""
-        if self.rule is None:
+        if self.rule is None or not self.constraints:
             raise self._no_constraints()
         found = [output.envelope(points, context) for output in self.constraints]
         domain = self.policy.domain

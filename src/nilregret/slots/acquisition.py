@@ -37,11 +37,13 @@ class Known(NamedTuple):
         points: distinct points of answered and open trials, `(n, d)`.
         means: posterior mean of each objective there, `(n, k)`, in the units of the models.
         feasible: whether they satisfy all constraints in the posterior mean, `(n,)`.
+        observed: average of the answers at each point, `(n, k)`, in the same units, or nan before the first one.
     """
 
     points: Array
     means: Array
     feasible: Mask
+    observed: Array
 
 
 class AcquisitionContext(ABC):
@@ -85,7 +87,7 @@ class AcquisitionContext(ABC):
 
     def known_objectives(self) -> Known:
         """Returns the objectives at the points that were tried. There are none before the first answer."""
-        return Known(self.points[:0], np.zeros((0, 1)), np.zeros(0, dtype=bool))
+        return Known(self.points[:0], np.zeros((0, 1)), np.zeros(0, dtype=bool), np.zeros((0, 1)))
 
     @property
     def given_reference(self) -> Array | None:
@@ -188,6 +190,13 @@ class PointView(AcquisitionContext):
     @abstractmethod
     def objective_paths(self) -> list[AcquisitionFunction]:
         """Returns a drawn function for each objective, with its gradients. The objectives are independent."""
+
+    @abstractmethod
+    def without_failed(self, points: Array, scores: Array) -> Array:
+        """Returns the scores `(n,)` of points `(n, d)`, with -inf near trials that have only failed.
+
+        The other methods of a view that return an acquisition function do so themselves.
+        """
 
     @abstractmethod
     def of_candidates(self, surface: AcquisitionFunction) -> Array:

@@ -128,7 +128,7 @@ class FrontScore(Score):
     @final
     def incumbents(self, view: PointView) -> Array:
         """Returns points of the front of posterior means, evenly along it, `(n, d)`. A search starts near them, too."""
-        points, means, feasible = view.known_objectives()
+        points, means, feasible, _ = view.known_objectives()
         points, means = (points[feasible], means[feasible]) if feasible.any() else (points, means)
         means = np.stack([coarse(column) for column in means.T], axis=1) if len(means) else means
         front = np.flatnonzero(non_dominated(means))

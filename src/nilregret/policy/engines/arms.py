@@ -313,14 +313,15 @@ class _Table(TableView):
 
     def known_objectives(self) -> Known:
         limits, aims = self._question.limits, self._aims
-        points = self.points[:0] if limits is None or limits.front is None else limits.front.points
-        if not len(points):
-            return Known(points, np.zeros((0, len(aims))), np.zeros(0, dtype=bool))
+        if limits is None or limits.front is None or not len(limits.front.points):
+            return Known(self.points[:0], np.zeros((0, len(aims))), np.zeros(0, dtype=bool), np.zeros((0, len(aims))))
+        points, observed, _ = limits.front
         arms, cells = self._engine.domain.index(points), self._engine.cells(self._question.context)
         here = arms if cells is None else cells[arms]
         means = [one.units.rewards(one.belief.mean(here), np.zeros(0))[0] for one in aims]
         each = self._bounds(self._each(), here)
-        return Known(points, np.stack(means, axis=1), admitted(each) if each else np.ones(len(points), dtype=bool))
+        inside = admitted(each) if each else np.ones(len(points), dtype=bool)
+        return Known(points, np.stack(means, axis=1), inside, observed)
 
     @property
     def given_reference(self) -> Array | None:

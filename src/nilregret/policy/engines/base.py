@@ -142,10 +142,12 @@ class Front(NamedTuple):
 
     Attributes:
         points: the distinct points of answered and open trials, `(n, d)`.
+        observed: average of the answers at each, `(n, k)`, in the units of the models less their centres, or nan.
         reference: the reference that is given, `(k,)`, in the units of the models less their centres, or None.
     """
 
     points: Array
+    observed: Array
     reference: Array | None
 
 

@@ -141,13 +141,17 @@ class PointRound(PointView):
     def known_objectives(self) -> Known:
         """Returns the objectives at the points that were tried."""
         limits, aims = self._question.limits, self._aims
-        points = self.points[:0] if limits is None or limits.front is None else limits.front.points
-        if not len(points):
-            return Known(points, np.zeros((0, len(aims))), np.zeros(0, dtype=bool))
+        if limits is None or limits.front is None or not len(limits.front.points):
+            return Known(self.points[:0], np.zeros((0, len(aims))), np.zeros(0, dtype=bool), np.zeros((0, len(aims))))
+        points, observed, _ = limits.front
         rows = self._engine.rows(self._question.context, points)
         means = [one.units.rewards(one.belief.mean(rows), np.zeros(0))[0] for one in aims]
         inside = admitted(self.limits(points)) if self._each() else np.ones(len(points), dtype=bool)
-        return Known(points, np.stack(means, axis=1), inside)
+        return Known(points, np.stack(means, axis=1), inside, observed)
+
+    def without_failed(self, points: Array, scores: Array) -> Array:
+        """Returns the scores, with -inf at points close to a failed one."""
+        return self._engine.without_failed(points, scores)
 
     @property
     def given_reference(self) -> Array | None:
