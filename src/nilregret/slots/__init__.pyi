@@ -37,6 +37,8 @@ from .explore import InitialDesign as InitialDesign
 from .explore import InTurn as InTurn
 from .explore import Situation as Situation
 from .explore import Uniform as Uniform
+from .front_scores import HypervolumeImprovement as HypervolumeImprovement
+from .front_scores import ScalarisedImprovement as ScalarisedImprovement
 from .lengthscales import LengthscaleBank as LengthscaleBank
 from .memory import AllOf as AllOf
 from .memory import Detector as Detector
@@ -55,6 +57,7 @@ from .memory import SlidingWindow as SlidingWindow
 from .objective import Change as Change
 from .objective import Objective as Objective
 from .objective import PenaltyState as PenaltyState
+from .pareto import Pareto as Pareto
 from .pending import Answers as Answers
 from .pending import Censored as Censored
 from .pending import Hallucinated as Hallucinated

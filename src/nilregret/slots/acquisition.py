@@ -19,6 +19,8 @@ from .propensities import ScoreLaw
 
 Mask = npt.NDArray[np.bool_]
 
+LOG_RESOLUTION = 0.003  # nats: a third of a percent of an expected improvement is not worth another step
+
 
 class Pointwise(Protocol):
     """A score of the bounds at one point, with derivatives in mean and standard deviation if these are known."""

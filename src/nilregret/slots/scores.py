@@ -23,16 +23,14 @@ from .._utils.copying import take_back
 from .._utils.randomness import Randomness
 from ..domains.domain import Arms
 from ..domains.search.arms import best_on_grid
-from ..domains.search.boxes import AcquisitionFunction, coarse
+from ..domains.search.boxes import AcquisitionFunction
 from ..errors import InvalidInput
 from ..serialize import described
-from ..theory.fronts import FAR_OUT, LEAST_STD, LOG_SQRT_2PI, MOST, log_distribution, log_h, non_dominated
+from ..theory.fronts import FAR_OUT, LEAST_STD, LOG_SQRT_2PI, MOST, log_distribution, log_h
 from .acquisition import AcquisitionContext, PointView, TableView
 from .base import Part, Policy
 from .envelope import Envelope
 from .propensities import DrawnLine, IndependentNormals, ScoreLaw
-
-MOST_STARTS = 10  # points of a front near which a search starts
 
 
 class Score(Part):
@@ -117,24 +115,6 @@ class Score(Part):
             view: the round.
         """
         return point.copy()
-
-
-class FrontScore(Score):
-    """A score of the outputs of several objectives (`AcquisitionContext.objectives`), for the rule `Pareto`."""
-
-    in_rewards: ClassVar[bool] = False
-    of_front: ClassVar[bool] = True
-
-    @final
-    def incumbents(self, view: PointView) -> Array:
-        """Returns points of the front of posterior means, evenly along it, `(n, d)`. A search starts near them, too."""
-        points, means, feasible, _ = view.known_objectives()
-        points, means = (points[feasible], means[feasible]) if feasible.any() else (points, means)
-        means = np.stack([coarse(column) for column in means.T], axis=1) if len(means) else means
-        front = np.flatnonzero(non_dominated(means))
-        front = front[np.argsort(means[front, 0], kind="stable")]
-        even = np.linspace(0, len(front) - 1, min(len(front), MOST_STARTS)).round().astype(int)
-        return np.asarray(points[front[even]])
 
 
 class PointwiseScore(Score):

@@ -311,7 +311,8 @@ def log_scalarised_improvement(mean: Array, std: Array, weights: Array, best: fl
     step, log_weight = _quadrature(certain, end)
     at = z[:, None] - step / pace[:, None]  # (k, q, n)
     k = len(weights)
-    terms = log_weight + math.log(k) + (k - 1) * np.log(best + step) + log_distribution(at).sum(axis=0)
+    with np.errstate(divide="ignore"):  # A part without length begins at t = 0.
+        terms = log_weight + math.log(k) + (k - 1) * np.log(best + step) + log_distribution(at).sum(axis=0)
     values, shares = _sums([terms])
     rates = shares * hazard(at) / std[:, None]
     return Slopes(values, rates.sum(axis=1), -(rates * at).sum(axis=1))

@@ -13,13 +13,12 @@ from ..._utils.checks import Array, IndexArray
 from ...domains.domain import Arms, Domain
 from ...domains.search.boxes import AcquisitionFunction, coarse
 from ...gp import PointBelief
-from ...slots.acquisition import Known, PointView, Pointwise
+from ...slots.acquisition import LOG_RESOLUTION, Known, PointView, Pointwise
 from ...slots.envelope import Envelope
 from ...slots.feasibility import admitted
 from ...slots.propensities import ScoreLaw
 from .base import Limit, Limits, Question, best_admitted, law_of_draw, moved, multiple
 
-LOG_RESOLUTION = 0.003  # nats: a third of a percent of an expected improvement is not worth another step
 STEP = 1e-5  # step of numerical derivatives, as a share of a standard deviation or of a side of the domain
 
 

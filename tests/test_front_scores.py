@@ -1,0 +1,137 @@
+"""Scores of expected gains of volume: targets, gradients, units and ties on tables and points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+import nilregret as nr
+from nilregret._utils.randomness import Draws, Randomness
+from nilregret.errors import InvalidInput
+from nilregret.slots.acquisition import Known
+from nilregret.slots.envelope import Envelope
+from nilregret.theory.fronts import boxes, log_ehvi, reference_point
+
+SCORES = [
+    nr.slots.HypervolumeImprovement(),
+    nr.slots.ScalarisedImprovement(),
+    nr.slots.ScalarisedImprovement(directions=4),
+]
+
+
+@dataclass
+class Stand:
+    """A round whose posteriors are known functions of the point, with answers at some points."""
+
+    k: int = 2
+    count: int = 9
+    unit: float = 1.0
+    given_reference: np.ndarray | None = None
+    infeasible: tuple[int, ...] = ()
+    failed: float = np.inf
+    randomness: Randomness = field(default_factory=lambda: Randomness(0, 5))
+
+    def moments(self, points):
+        """Returns mean and std of each objective with gradients."""
+        for j in range(self.k):
+            far = points - (j + 0.5) / self.k
+            mean, slope = -(far**2).sum(axis=1), -2.0 * far
+            std = 0.05 + 0.2 * points[:, j % points.shape[1]]
+            yield self.unit * mean, self.unit * std, self.unit * slope, self.unit * 0.2 * np.eye(2)[[j % 2] * len(far)]
+
+    def objectives(self, points=None):
+        points = self.points if points is None else points
+        return [Envelope(mean, std, 2.0) for mean, std, _, _ in self.moments(points)]
+
+    def objective_slopes(self, points):
+        return [(Envelope(mean, std, 2.0), a, b) for mean, std, a, b in self.moments(points)]
+
+    def known_objectives(self):
+        points = Draws("known").random((self.count, 2))
+        means = np.array([each[0] for each in self.moments(points)]).T
+        feasible = np.ones(self.count, dtype=bool)
+        feasible[list(self.infeasible)] = False
+        return Known(points, means, feasible, means)
+
+    def without_failed(self, points, scores):
+        return np.where(points[:, 0] > self.failed, -np.inf, scores)
+
+    points = Draws("points").random((40, 2))
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+@pytest.mark.parametrize("score", SCORES, ids=["ehvi", "scalarised", "averaged"])
+def test_gradients_are_those_of_the_values(score, k):
+    """On points the values are those of a table, and gradients agree with differences."""
+    surface, at = score.on_points(Stand(k)), Stand.points
+    values, gradients = surface.slopes(at)
+    assert values == pytest.approx(surface.values(at), rel=1e-9)
+    assert values == pytest.approx(score.on_table(Stand(k)), rel=1e-9)
+    assert surface.resolution > 0.0
+    for j in range(2):
+        step = 1e-6 * np.eye(2)[j]
+        differences = (surface.values(at + step) - surface.values(at - step)) / 2e-6
+        assert differences == pytest.approx(gradients[:, j], rel=1e-3, abs=1e-3)
+
+
+@pytest.mark.parametrize("score", SCORES, ids=["ehvi", "scalarised", "averaged"])
+def test_units_do_not_decide(score):
+    """Scores in other units differ by rounding only, as sizes are those of the front."""
+    values = score.on_table(Stand())
+    for unit in (1e9, 1e-9):
+        assert score.on_table(Stand(unit=unit)) == pytest.approx(values, rel=1e-6)
+
+
+def test_the_front_has_feasible_points_and_a_given_reference():
+    """EHVI is over the feasible means. A given reference counts, even one above all answers."""
+    score, view = nr.slots.HypervolumeImprovement(tolerance=0.0), Stand(infeasible=(0, 3))
+    mean, std = (np.array([each[i] for each in view.moments(view.points)]) for i in (0, 1))
+    means = np.delete(view.known_objectives().means, [0, 3], axis=0)
+    for given in (None, np.array([-0.4, -0.3]), np.array([0.5, 0.5])):
+        view.given_reference = given
+        target = score.target(view)
+        if given is not None:
+            assert (target.reference == given).all()
+        exact = log_ehvi(mean, std, boxes(means, target.reference))
+        assert exact - score.on_table(view) == pytest.approx(np.log(target.size).sum(), rel=1e-9)
+
+
+def test_a_round_without_answers_or_feasible_ones_has_a_score():
+    """Without a front the gain is above the reference, and all scores are finite."""
+    for score in SCORES:
+        for view in (Stand(count=0), Stand(count=1), Stand(infeasible=tuple(range(9)))):
+            assert np.isfinite(score.on_table(view)).all()
+    empty, full = (nr.slots.HypervolumeImprovement().target(each) for each in (view, Stand()))
+    assert len(empty.front) == 0
+    assert (
+        empty.reference == reference_point(view.known_objectives().means, full.front * full.size + full.reference)
+    ).all()
+
+
+def test_failed_points_are_left_out():
+    """Near a failed trial both values and slopes are -inf."""
+    view = Stand(failed=0.5)
+    surface = nr.slots.HypervolumeImprovement().on_points(view)
+    aside = view.points[:, 0] > 0.5
+    assert (np.isneginf(surface.values(view.points)) == aside).all()
+    assert (np.isneginf(surface.slopes(view.points)[0]) == aside).all()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"quantile": -0.1}, {"quantile": 1.5}, {"tolerance": -1.0}, {"tolerance": 2.0}, {"tolerance": float("nan")}],
+)
+def test_options_are_checked(wrong):
+    """Shares outside of 0 to 1 are refused, and directions below 1."""
+    with pytest.raises(InvalidInput):
+        nr.slots.HypervolumeImprovement(**wrong)
+    with pytest.raises(InvalidInput, match="directions"):
+        nr.slots.ScalarisedImprovement(directions=0)
+
+
+def test_a_front_is_not_looked_for_with_one_objective():
+    """The sentence names the rule that is missing."""
+    with pytest.raises(InvalidInput, match="Pareto"):
+        nr.auto(nr.Box(0, 1)).using(score=nr.slots.HypervolumeImprovement())
