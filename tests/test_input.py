@@ -312,6 +312,9 @@ DESCRIBED = [
     ThompsonSample(grid=W(3), growth=W(0), per_norm=B(False), width=W(1)),
     nr.slots.GaussianDraws(width=F(0.3)),
     nr.slots.PerCost(S("euros"), ExpectedImprovement(margin=F(0.1))),
+    nr.slots.Pareto(
+        objectives=W(2), names=(S("a"), S("b")), goals=(S("minimize"), S("maximize")), reference=(F(1), W(2))
+    ),
     nr.EveryRound(count=W(2), noise=(F(0.1), W(0)), prior_mean=W(1), regularization=F(0.1), confidence=W(2)),
     nr.OnAverage(kernel=KERNEL, step=F(0.1), most=W(9)),
     nr.slots.Pareto(objectives=W(2), names=[S("loss"), S("size")], limits=W(1), reference=np.array([1.0, 2.0])),

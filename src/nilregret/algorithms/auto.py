@@ -43,6 +43,7 @@ from .takeno import half_shift
 REGRETS = ("simple", "cumulative")
 WORLDS = ("stationary", "drifting", "switching")
 ANSWERS = ("prompt", "late", "silent no", "unknown")
+WITH_OBJECTIVES = {"regret": ("simple",), "answers": ("prompt", "late")}  # What goes with several objectives.
 FEWEST = 10  # The least points of an initial design.
 MOST = 20  # The most points of an initial design, unless more workers would be idle.
 SHARE = 3  # At most this fraction, a third, of a known budget goes into the initial design.
@@ -169,43 +170,41 @@ def auto(
     >>> sorted(study.ask().parameters)
     ['C', 'kernel']
     """
+    if (rule := _objectives(objectives)) is not None:
+        _check_alone(context=context, reward=reward, cost=cost, like=like, regret=regret, answers=answers)
+        one = auto(
+            domain, noise=noise, constraints=_count(constraints), world=world, answers=answers, parallel=parallel
+        )
+        return _for_front(one, rule, start=_start(domain, budget, parallel))
     std, is_known, parallel = _checked(domain, context, noise, parallel, world, answers)
     cumulative = _counts_all(regret, context, reward, cost)
     count, part, limited = _limits(constraints)
-    several = _objectives(objectives)
-    alone = several is not None
-    if alone:
-        refused = {
-            "context": context, "reward": reward, "cost": cost, "like": like,
-            "regret": None if regret == "simple" else regret, "constraints": part,
-            "answers": None if answers in ("prompt", "late") else answers,
-        }  # fmt: skip
-        _check_alone(refused)
-    designed = alone or (limited and context is None)
     leaves = not cumulative and context is None and world == "stationary" and answers in ("prompt", "late")
     spreads = not (cumulative or limited or isinstance(domain, Arms)) and context is None
     pending, signed = _pending(answers, spreads or parallel > 1), count > 0 or (part is not None and part.by_sign)
     kind = None if reward is None else chosen_reward(reward)
     by_models = cumulative and _by_models(domain, context, part, answers)
     if kind is not None and isinstance(domain, Arms) and isinstance(context, Arms | None) and not limited:
-        if noise is not None:
-            raise InvalidInput("With `reward` the noise follows: leave `noise` out.")
+        _check_no_noise(noise)
         if not by_models and like is None:
             return _by_exposure(_of_rates(kind, domain, context, world, pending=pending), kind, answers)
     policy = build(
         "auto", domain, _first_kernel(domain, context, std), ConstantWidth(value=WIDTH),
         _score(domain, context, pending, limited=signed, cumulative=cumulative, cost=cost),
         noise=std, regularization=std**2, context=context, memory=_memory(world),
-        explore=_explore(domain, context, budget, parallel, limited=designed, leaves=leaves),
+        explore=_explore(domain, context, budget, parallel, limited=limited and context is None, leaves=leaves),
         pending=pending, constraints=_constraints(count, domain, context),
         search=_search(domain, context, limited=limited, several=parallel > 1),
-        refit=_fits(domain, context, is_known=is_known, limited=limited and not alone), reward=kind,
+        refit=_fits(domain, context, is_known=is_known, limited=limited), reward=kind,
     )  # fmt: skip
-    if several is not None:
-        return _for_front(policy, replace(several, limits=count, rule="probability"))
     policy = _by_exposure(_with_models(policy, world, answers), kind, answers) if by_models else policy
     policy = policy if part is None else policy.using(constraints=part)
     return policy if like is None else with_earlier(policy, like)
+
+
+def _check_no_noise(noise: float | None) -> None:
+    if noise is not None:
+        raise InvalidInput("With `reward` the noise follows: leave `noise` out.")
 
 
 def _objectives(objectives: int | Sequence[str]) -> Pareto | None:
@@ -220,19 +219,35 @@ def _objectives(objectives: int | Sequence[str]) -> Pareto | None:
     return Pareto(objectives=len(names), names=names)
 
 
-def _check_alone(refused: dict[str, object]) -> None:
-    """Raises `InvalidInput` for an argument that does not go with several objectives."""
-    for name, given in refused.items():
-        if given is not None:
-            raise InvalidInput(f"`{name}` is {shown(given)}, and `auto` does not combine it with several objectives.")
+def _check_alone(**given: Any) -> None:
+    """Raises `InvalidInput` for an argument of `auto` that does not go with several objectives."""
+    for name, value in given.items():
+        if value not in (None, *WITH_OBJECTIVES.get(name, ())):
+            raise InvalidInput(f"`{name}` is {shown(value)}, and `auto` does not combine it with several objectives.")
 
 
-def _for_front(policy: Policy[D], rule: Pareto) -> Policy[D]:
-    """Returns the policy that looks for a front. The kernel of a constraint has units of its own."""
-    first = [policy.kernel] * (rule.objectives - 1)
-    own = kernel_for(policy.domain, lengthscale=0.5)
-    kernels = (*first, *[own] * rule.limits)
-    return replace(policy, score=HypervolumeImprovement(), constraints=replace(rule, kernel=kernels))
+def _count(constraints: int | Constraints) -> int:
+    if part_of("constraints", constraints) is not None:
+        raise InvalidInput(f"With several objectives `constraints` is a number, and not {shown(constraints)}.")
+    return _limits(constraints)[0]
+
+
+def _for_front(policy: Policy[D], rule: Pareto, *, start: int) -> Policy[D]:
+    """Returns the policy of one objective with the rule and the score of several in place of its own.
+
+    Args:
+        policy: with the constraints that come with the objectives.
+        rule: the objectives.
+        start: number of points of the initial design, after which no round is forced.
+    """
+    limits, fits = policy.constraint_count, policy.fitting
+    own = kernel_for(policy.domain, lengthscale=0.5)  # A constraint has units of its own until its first fit.
+    kernels = (*[policy.kernel] * (rule.objectives - 1), *[own] * limits)
+    return replace(
+        policy, explore=InitialDesign(start), score=HypervolumeImprovement(),
+        constraints=replace(rule, limits=limits, kernel=kernels),
+        refit=None if fits is None else replace(fits, prior="hvarfner" if isinstance(policy.domain, Arms) else "related"),
+    )  # fmt: skip
 
 
 def _first_kernel(domain: Domain, context: Domain | None, noise: float) -> Kernel:

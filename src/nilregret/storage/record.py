@@ -14,7 +14,7 @@ from typing import NamedTuple, overload
 from .._utils.checks import Array, many, shown
 from ..errors import StorageError, TrialError
 from .changes import StudyChange
-from .trial import EventKind, Measured, Trial
+from .trial import EventKind, Measured, Other, Trial
 
 __all__ = ["Event", "Record", "Trial", "describe_answer"]
 
@@ -220,17 +220,19 @@ class Record(Sequence[Trial]):
 
 def answer_of(trial: Trial) -> str:
     """Returns the answer of a trial in words."""
-    return describe_answer(trial.reward, trial.constraints, trial.reason, trial.std, trial.measured)
+    return describe_answer(trial.reward, trial.constraints, trial.reason, trial.std, trial.measured, trial.others)
 
 
 def describe_answer(
     reward: float | None, constraints: Array | None, reason: str | None = None, std: float | None = None,
-    measured: Measured = (),
+    measured: Measured = (), others: tuple[Other, ...] = (),
 ) -> str:  # fmt: skip
     """Returns an answer in words."""
     if reason is not None:
         return f"failed: {shown(reason)}"
     facts = [] if reward is None else [f"reward {reward!r}"]
+    if others:
+        facts, std = [f"objectives {(reward, *(other.value for other in others))!r}"], None
     facts += [] if std is None else [f"std {std!r}"]
     facts += [] if constraints is None else [f"constraints {constraints.tolist()}"]
     return ", ".join(facts + [f"metrics {shown(dict(measured))}"] * bool(measured))

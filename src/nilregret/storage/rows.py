@@ -18,7 +18,7 @@ from ..domains.options import import_name
 from ..errors import StorageError
 from ..serialize import plain_loads
 from .base import ListedStudy, StoredStudy
-from .trial import Abandoned, Answer, Fit, Measured, Plays, Trial
+from .trial import Abandoned, Answer, Fit, Measured, Other, Plays, Trial
 
 _TEXT, _WHOLE, _REAL = (str,), (int,), (float,)
 _OR_NULL = (type(None),)
@@ -91,7 +91,7 @@ def outcome(trial: Trial) -> tuple[Any, ...]:
         trial.reason,
         trial.told_order,
         trial.told_at,
-        _listed(trial.constraints),
+        _told(trial),
         trial.constraints_order,
         *(trial.abandoned or _NEVER_ABANDONED),
         None if not trial.corrected else json.dumps([_dict_of(answer) for answer in trial.corrected]),
@@ -109,9 +109,19 @@ def _listed(array: Array | None) -> str | None:
     return None if array is None else json.dumps(array.tolist())
 
 
+def _told(trial: Trial) -> str | None:
+    """Returns the constraint values of a trial as JSON, or an object with the values of further objectives as well."""
+    if not trial.others:
+        return _listed(trial.constraints)
+    g = None if trial.constraints is None else trial.constraints.tolist()
+    return json.dumps({"others": [list(other) for other in trial.others], "constraints": g})
+
+
 def _dict_of(answer: Answer) -> dict[str, Any]:
     g, plays = answer.constraints, answer.plays
     told = answer._asdict() | {"constraints": None if g is None else g.tolist()}
+    others = told.pop("others")
+    told |= {"others": [list(other) for other in others]} if others else {}
     told["plays"] = None if plays is None else list(plays)
     told["metrics"] = dict(told.pop("measured")) or None
     return told
@@ -145,6 +155,7 @@ class RowReader:
                 if len(self._points) > MOST_TEXTS:
                     self._points.clear()
                 point = self._points[text] = _array("point", plain_loads(text))
+            g, others = _told_in(constraints)
             left = None
             if (left_order, left_at, left_reason) != (None, None, None):
                 if None in (left_order, left_at, left_reason):
@@ -153,11 +164,11 @@ class RowReader:
             return Trial(
                 number, point, arm, None if parameters is None else _settings(parameters), asked_order, asked_at,
                 _values("context", context), bool(explored), False, state, reward, reason, told_order, told_at,
-                _values("constraints", constraints), None, constraints_order, lease_until, left,
+                g, None, constraints_order, lease_until, left,
                 () if corrected is None else _corrected(corrected), 1 if repeats is None else repeats,
                 None if plays is None and scatter is None else _plays(plays, scatter),
                 None if fits is None else () if fits == NONE else _fits(fits), propensity, std,
-                () if metrics is None else _measured(plain_loads(metrics)),
+                () if metrics is None else _measured(plain_loads(metrics)), others,
             )  # fmt: skip
         except ValueError as error:
             raise StorageError(
@@ -192,6 +203,26 @@ def _measured(metrics: Any) -> Measured:
     if not isinstance(metrics, dict) or not all(type(value) is float for value in metrics.values()):
         raise ValueError(f"`metrics` is {shown(metrics)}")
     return tuple(metrics.items())
+
+
+def _told_in(text: str | None) -> tuple[Array | None, tuple[Other, ...]]:
+    """Returns the constraint values and the values of further objectives in the column `constraints`."""
+    if text is None:
+        return None, ()
+    found = plain_loads(text)
+    if not isinstance(found, dict):
+        return _array("constraints", found), ()
+    if found.keys() != {"others", "constraints"}:
+        raise ValueError(f"`constraints` is {shown(found)}")
+    g = found["constraints"]
+    return None if g is None else _array("constraints", g), _others(found["others"])
+
+
+def _others(values: Any) -> tuple[Other, ...]:
+    pairs = isinstance(values, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in values)
+    if not pairs or not all(type(value) is float and type(std) in (float, type(None)) for value, std in values):
+        raise ValueError(f"`others` is {shown(values)}")
+    return tuple(Other(value, std) for value, std in values)
 
 
 def _values(name: str, text: str | None) -> Array | None:
@@ -232,6 +263,7 @@ def _corrected(text: str) -> tuple[Answer, ...]:
 
 
 def _answer(given: Any) -> Answer:
+    others = given.pop("others", None) if isinstance(given, dict) else None
     if not isinstance(given, dict) or given.keys() != _ANSWER.keys():
         raise ValueError(f"`corrected` has {shown(given)}")
     for name, kinds in _ANSWER.items():
@@ -243,6 +275,7 @@ def _answer(given: Any) -> Answer:
     return Answer(
         **given, constraints=None if g is None else _array("constraints", g),
         plays=None if plays is None else _plays(*plays), measured=() if metrics is None else _measured(metrics),
+        others=() if others is None else _others(others),
     )  # fmt: skip
 
 

@@ -90,6 +90,7 @@ class Answer(NamedTuple):
         plays: number and scatter of the rewards of several plays, of which `reward` is the average, or None.
         std: standard deviation of the noise, reward units, or None.
         measured: (name, value) of each metric told with it.
+        others: values of the objectives after the first.
     """
 
     order: int
@@ -100,6 +101,7 @@ class Answer(NamedTuple):
     plays: Plays | None = None
     std: float | None = None
     measured: Measured = ()
+    others: tuple[Other, ...] = ()
 
 
 class _Fields(NamedTuple):
@@ -229,6 +231,12 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
         return None if self.reward is None else (self.reward, *(other.value for other in self.others))
 
     @property
+    def stds(self) -> tuple[float | None, ...] | None:
+        """The standard deviation of the noise of each of several objectives, None where unknown. None if all are."""
+        found = (self.std, *(other.std for other in self.others))
+        return found if any(std is not None for std in found) else None
+
+    @property
     def late(self) -> bool:
         """True if the answer came after the trial had been abandoned."""
         return self.abandoned is not None and self.told_order is not None
@@ -274,7 +282,8 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
         facts: dict[str, Any] = {"context": self.context_parameters or _listed(self.context), "arm": self.arm}
         facts |= {"parameters": dict(self.settings)} if self.settings is not None else {"point": _listed(self.point)}
         reason = self.abandoned.reason if self.abandoned is not None and self.state == "abandoned" else self.reason
-        facts |= {"reward": self.reward, "std": self.std, "constraints": _listed(self.constraints), "reason": reason}
+        facts |= {"values": self.values, "stds": self.stds} if self.others else {"reward": self.reward, "std": self.std}
+        facts |= {"constraints": _listed(self.constraints), "reason": reason}
         facts |= {"metrics": dict(self.measured) or None}
         words = [str(self.number), self.state] + ["explored"] * self.explored + ["enqueued"] * self.enqueued
         words += ["late"] * self.late + ["corrected"] * bool(self.corrected)
@@ -289,7 +298,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
             self.number, self.point.tobytes(), self.arm, self.explored, self.state, self.reward, self.reason,
             self.asked_order, self.asked_at, self.told_order, self.told_at, _bytes(self.context),
             _bytes(self.constraints), self.constraints_order, self.lease_until, self.abandoned,
-            self.repeats, self.plays, self.fits, self.propensity, self.std, self.measured,
+            self.repeats, self.plays, self.fits, self.propensity, self.std, self.measured, self.others,
             tuple(answer._replace(constraints=_bytes(answer.constraints)) for answer in self.corrected),  # type: ignore[arg-type]  # to compare
         )  # fmt: skip
 
@@ -328,6 +337,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
                 plays=None,
                 std=None,
                 measured=(),
+                others=(),
             )
         if trial.constraints_order is not None and trial.constraints_order > order:
             trial = trial._replace(constraints=None, constraints_order=None)
@@ -339,7 +349,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
         return self._replace(
             state=_state_of(last.reward), reward=last.reward, reason=last.reason, constraints=last.constraints,
             told_order=last.order, told_at=last.time, corrected=tuple(earlier), plays=last.plays,
-            std=last.std, measured=last.measured,
+            std=last.std, measured=last.measured, others=last.others,
         )  # fmt: skip
 
     def as_corrected(self) -> Trial:
@@ -402,7 +412,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
 
     def as_revised(
         self, *, reward: float | None, reason: str | None, constraints: Array | None, order: int, time: float,
-        plays: Plays | None = None, std: float | None = None, measured: Measured = (),
+        plays: Plays | None = None, std: float | None = None, measured: Measured = (), others: tuple[Other, ...] = (),
     ) -> Trial:  # fmt: skip
         """Returns this answered trial with another answer. `corrected` keeps the earlier one."""
         before = Answer(
@@ -414,10 +424,12 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
             self.plays,
             self.std,
             self.measured,
+            self.others,
         )
         return self._replace(
             state=_state_of(reward), reward=reward, reason=reason, constraints=constraints, told_order=order,
             told_at=time, corrected=(*self.corrected, before), plays=plays, std=std, measured=measured,
+            others=others,
         )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from ..slots.switching import MOST_REPEATS
 from ..storage.base import News
 from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.record import Record
-from ..storage.trial import Fit, Measured, Trial
+from ..storage.trial import Answer, Fit, Measured, Trial
 from .arms import ArmTimes, Roster
 from .direction import AnyPolicy, Goal, has_channels, reward_check
 from .function import settings_at, space_of
@@ -197,7 +197,7 @@ class Auditor:
     def _check_fit(self, trial: Trial, fit: Fit) -> None:
         """Refuses a fit that the policy could not have made: its kernel may differ in hyperparameters alone."""
         policy = self._policy
-        channels = policy.constraint_count if has_channels(policy) else 0
+        channels = policy.output_count - 1 if has_channels(policy) else 0
         asked = trial.as_corrected().told_order != trial.asked_order
         of = None
         if isinstance(policy, Policy) and asked and 0 <= fit.channel <= channels:
@@ -230,6 +230,7 @@ class Auditor:
             self._check_plays(trial)
         self._check_std(trial, trial.reward, trial.std)
         self._check_metrics(trial, trial.reward, trial.measured)
+        self._check_others(trial, trial)
         withdrawn = bool(trial.corrected) and trial.reward is None
         if trial.corrected:
             self._check_corrections(trial)
@@ -289,6 +290,22 @@ class Auditor:
                 self._check_reward(trial, answer.reward)
             self._check_std(trial, answer.reward, answer.std)
             self._check_metrics(trial, answer.reward, answer.measured)
+            self._check_others(trial, answer)
+
+    def _check_others(self, trial: Trial, told: Trial | Answer) -> None:
+        """Refuses values that do not fit the number of objectives, or that could not have been told."""
+        policy = self._policy
+        wanted = 0 if told.reward is None else policy.objective_count - 1
+        if not wanted and not told.others:
+            return
+        fits = len(told.others) == wanted and all(
+            abs(value) <= LARGEST_REWARD and (std is None or 0.0 <= std <= LARGEST_REWARD) for value, std in told.others
+        )
+        if fits and policy.constraint_count:
+            fits = told.constraints is not None
+        if not fits:
+            values = [value for value, _ in told.others]
+            self._refuse(trial, f"its further objectives are {values}, and the policy has {policy.objective_count}")
 
     def _check_metrics(self, trial: Trial, reward: float | None, measured: Measured) -> None:
         if measured and (reward is None or not all(abs(value) <= LARGEST_REWARD for _, value in measured)):

@@ -51,13 +51,11 @@ def goals_of(policy: AnyPolicy, goal: Any) -> tuple[Goal, ...]:
         goal: a word for all objectives, or a word for each.
     """
     count, known = policy.objective_count, _known_goals(policy)
-    if isinstance(goal, tuple | list):
+    if isinstance(goal, tuple | list) and (count > 1 or len(goal) > 1):
         if len(goal) != count:
-            hint = "Make it with `nr.auto(space, objectives=...)`." if count == 1 else ""
             raise InvalidInput(
-                f"`goal` has {many(len(goal), 'entry')}, and the policy has {many(count, 'objective')}: give a "
-                "goal for each.",
-                advice=hint,
+                f"`goal` has {many(len(goal), 'entry')}, and the policy has {many(count, 'objective')}: give each one.",
+                advice="Make the policy with `nr.auto(space, objectives=...)`." if count == 1 else "",
             )
         found = tuple(check_goal(each) for each in goal)
     else:
@@ -92,6 +90,11 @@ def check_one_objective(policy: AnyPolicy, asked: str) -> None:
             advice="`front()` returns the trials that no other one beats; `best(weights=...)` picks one of them.",
             topic="front",
         )
+
+
+def as_given(goals: tuple[Goal, ...]) -> Goal | tuple[Goal, ...]:
+    """Returns the goals as a study takes them: a word, or a tuple with one for each of several objectives."""
+    return goals[0] if len(goals) == 1 else goals
 
 
 def with_goals(policy: AnyPolicy, goals: tuple[Goal, ...]) -> AnyPolicy:

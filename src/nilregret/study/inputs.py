@@ -8,16 +8,17 @@ from typing import Any, final
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, LONGEST_NAME, Array, finite_array, frozen, many, number, outcome, shown
+from .._utils.public import nearest
 from ..domains.coordinates import one_row
 from ..domains.domain import Arms, Space
 from ..errors import InvalidInput
 from ..policy.engines import Decision
 from ..policy.policy import Policy
 from ..policy.trained_posterior import refuse_std
-from ..storage.trial import MOST_METRICS, Measured, is_metric_name
+from ..storage.trial import MOST_METRICS, Measured, Other, is_metric_name
 from .direction import AnyPolicy, Goal, reward_check
 from .function import space_of
-from .play_rewards import Told, is_several, refuse_several_rewards, sum_up
+from .play_rewards import Rewards, Told, is_several, refuse_several_rewards, sum_up
 
 NO_REWARD = (
     "If the point does not work, `study.fail(trial, reason)` says so. After an accident that says nothing of the "
@@ -43,6 +44,7 @@ class Inputs:
 
     def __init__(self, policy: AnyPolicy, goal: Goal) -> None:
         self.policy, self.named = policy, space_of(policy.domain) is not None
+        self._one = policy.objective_count == 1
         self._checked = reward_check(policy, goal)
 
     def answer(
@@ -50,11 +52,13 @@ class Inputs:
     ) -> Told:
         """Returns a user's answer to a trial, checked."""
         # The path of most rounds, which nan does not take.
-        if type(reward) is float and constraints is None and std is None and metrics is None:
+        if type(reward) is float and constraints is None and std is None and metrics is None and self._one:
             if not abs(reward) <= LARGEST_REWARD or self._checked is not None:
                 self.reward(reward)
             return Told(trial, reward, None)
         g = None if constraints is None else self.constraints(constraints)
+        if not self._one:
+            return self._of_all(trial, reward, g, std, metrics)
         if reward is None and g is not None:
             given = "std" if std is not None else "metrics" if metrics else None
             if given is not None:
@@ -68,6 +72,58 @@ class Inputs:
             refuse_several_rewards(reward)
         mean, plays = sum_up(reward, self.reward)
         return Told(trial, mean, g, plays, noise, measured)
+
+    def _of_all(self, trial: Any, reward: Any, g: Array | None, std: Any, metrics: Any) -> Told:
+        """Returns the answer of several objectives, checked."""
+        if reward is None and g is not None:
+            raise InvalidInput("Constraint values come together with the objectives, and no objective is told.")
+        values = [self.reward(value) for value in self._by_objective("reward", reward)]
+        stds: list[float | None] = [None] * len(values)
+        if std is not None:
+            given = self._by_objective("std", std, missing=True)
+            stds = [None if each is None else self.std(each) for each in given]
+        measured = () if metrics is None else self.metrics(metrics)
+        others = tuple(map(Other, values[1:], stds[1:]))
+        return Told(trial, values[0], g, None, stds[0], measured, others)
+
+    def _by_objective(self, argument: str, given: Any, *, missing: bool = False) -> list[Any]:
+        """Returns what was given for each objective, by name or in order, unchecked.
+
+        Args:
+            argument: name of the argument, for errors.
+            given: a dict or a sequence.
+            missing: whether a dict may leave objectives out, for which None stands.
+        """
+        names = self.policy.objective_names
+        each = f"{len(names)} objectives ({', '.join(names)})"
+        if isinstance(given, Mapping):
+            unknown = next((name for name in given if name not in names), None)
+            if unknown is not None:
+                hint = nearest(unknown, list(names)) if isinstance(unknown, str) else ""
+                raise InvalidInput(f"`{argument}` names {shown(unknown)}, and a trial of this study has {each}.{hint}")
+            absent = [name for name in names if name not in given]
+            if absent and not missing:
+                raise InvalidInput(
+                    f"`{argument}` has no {absent[0]!r}, and a trial of this study has {each}: tell all at once.",
+                    advice=NO_REWARD,
+                    topic="unusable",
+                )
+            return [given.get(name) for name in names]
+        if not is_several(given) or isinstance(given, Rewards):
+            raise InvalidInput(
+                f"`{argument}` is {shown(given)}, and a trial of this study has {each}.",
+                advice="Pass a number for each, in this order, or a dict of these names."
+                + f" {NO_REWARD}" * (given is None),
+                topic="unusable",
+            )
+        listed = list(given)
+        if len(listed) != len(names):
+            raise InvalidInput(
+                f"`{argument}` has {many(len(listed), 'number')}, and a trial of this study has {each}.",
+                advice="Pass a number for each, in this order, or a dict of these names.",
+                topic="unusable",
+            )
+        return listed
 
     def observation(self, reward: Any, constraints: Any, std: Any, metrics: Any) -> tuple[Told, float]:
         """Returns the answer of a point that was not asked for, checked, and the reward in it."""
@@ -85,7 +141,7 @@ class Inputs:
         return reward
 
     def std(self, value: object) -> float:
-        """Returns the standard deviation of the noise of a reward, reward units, as it is recorded.
+        """Returns the standard deviation of the noise of a value, in its units, as it is recorded.
 
         Raises:
             InvalidInput: it is no such number, or the policy cannot weigh rewards by their noise.
@@ -119,6 +175,8 @@ class Inputs:
         """Returns constraint values, `(m,)`, read-only."""
         g = np.atleast_1d(finite_array("constraints", values))
         wanted = self.policy.constraint_count
+        if not wanted and not self._one:
+            raise InvalidInput("The policy has several objectives and no constraints: leave `constraints` out.")
         if g.ndim != 1 or (wanted and len(g) != wanted):
             count = f"{many(wanted, 'number')}, one for each constraint" if wanted else "a vector of numbers"
             raise InvalidInput(f"`constraints` has shape {g.shape}: it must be {count} of the policy.")

@@ -11,7 +11,7 @@ from .._utils.checks import LARGEST_REWARD, Array, finite_array, integer, many, 
 from .._utils.numerals import numeral
 from ..errors import InvalidInput, TrialError
 from ..slots.switching import MOST_REPEATS
-from ..storage.trial import Measured, Plays, Trial
+from ..storage.trial import Measured, Other, Plays, Trial
 
 NONE_WILL_COME = "A trial that will have none is told by `study.fail(trial, reason)`."
 SLACK = 1e-9  # Share of the squares that rounding may have lost.
@@ -151,6 +151,7 @@ class Told(NamedTuple):
         plays: count and scatter of the rewards, if the trial was played several times.
         std: standard deviation of the noise of the reward, or None where it is unknown.
         measured: (name, value) of each metric.
+        others: values of the objectives after the first.
     """
 
     trial: Trial | int
@@ -159,6 +160,7 @@ class Told(NamedTuple):
     plays: Plays | None = None
     std: float | None = None
     measured: Measured = ()
+    others: tuple[Other, ...] = ()
 
 
 def reason_of(what: str, reason: object) -> str:

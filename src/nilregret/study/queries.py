@@ -27,7 +27,7 @@ from ..storage.trial import Trial
 from . import export
 from .arms import Arm
 from .best import Certainty, best_trial, certainty
-from .direction import AnyPolicy, AnyState, Goal, check_one_objective, has_channels, negated, told_envelope
+from .direction import AnyPolicy, AnyState, Goal, as_given, check_one_objective, has_channels, negated, told_envelope
 from .explain import DRAWS, MOST_DRAWS, explanation
 from .explanation import Explanation, PosteriorBand, band_of
 from .formatting import study_html
@@ -143,7 +143,7 @@ class Queries(Generic[D]):
     @property
     def goal(self) -> Goal | tuple[Goal, ...]:
         """The goal as given: a word, or a tuple with one for each of several objectives."""
-        return self.goals[0] if len(self.goals) == 1 else self.goals
+        return as_given(self.goals)
 
     @property
     def policy(self) -> AnyPolicy:

@@ -24,7 +24,7 @@ from . import importing
 from .arms import Arm
 from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check
 from .definition import PROPENSITIES, check_facts, constraint_names, stored_facts
-from .direction import Goal, check_goal, check_policy, goals_in, goals_of, has_channels, with_goals
+from .direction import Goal, as_given, check_goal, check_policy, goals_in, goals_of, has_channels, with_goals
 from .late_fits import FitMode, FitRunner, check_fits
 from .play_rewards import Rewards, answer_entries, listed_answers, reason_of
 from .queries import Queries
@@ -120,24 +120,20 @@ class Study(Queries[D]):
     ) -> None:
         check_policy(policy)
         self.goals: tuple[Goal, ...] = goals_of(policy, goal)
-        policy = with_goals(policy, self.goals)
         self.seed = integer("seed", seed, low=0, high=LARGEST_SEED, why="Random streams are numbered from 0.")
         self.name = (new_study_name if storage is None else study_name)("name", name)
         self.about = check_facts(about)
         if flag(PROPENSITIES, propensities):
             self.about[PROPENSITIES] = True
         self.propensities = self.about.get(PROPENSITIES) is True
-        self._on_change = on_change
-        if on_change is not None and not callable(on_change):
-            raise InvalidInput(f"`on_change` is {shown(on_change)}: it must be a function of a restart, or None.")
+        self._on_change = _checked_function(on_change)
         self.quiet, self.held_warnings = False, dict[str, str]()
         self._warned: set[str] = set()  # Kinds of warnings: each is given once.
         self._next_check: float = FIRST  # The number of trials at which rewards are compared with the policy's scales.
-        policy, handle = found_or_made(
-            policy, storage, goal=self.goals[0], seed=self.seed, name=self.name, facts=self.about
-        )
+        policy, first = with_goals(policy, self.goals), self.goals[0]
+        policy, handle = found_or_made(policy, storage, goal=first, seed=self.seed, name=self.name, facts=self.about)
         late = check_fits(fits)
-        self.replica = Replica(policy, self.goals[0], self.seed, clock, handle, late)
+        self.replica = Replica(policy, first, self.seed, clock, handle, late)
         self.late_fits = None if late is None else FitRunner(self.replica, None if isinstance(fits, str) else fits)
         fitted = isinstance(policy, Policy) and policy.fitting is not None
         self._fits = self.late_fits if fitted else None  # Those to begin after each call.
@@ -188,7 +184,7 @@ class Study(Queries[D]):
             raise InvalidInput(f"There is no study {shown(name)} in {words_of(storage)}; it has: {listed}.")
         policy, about = loads(stored.policy), stored_facts(stored.about, f"Study {name!r} in {words_of(storage)}")
         return cls(
-            policy, goal=goals_in(policy, check_goal(stored.goal)), seed=stored.seed, storage=database, name=name,
+            policy, goal=as_given(goals_in(policy, check_goal(stored.goal))), seed=stored.seed, storage=database, name=name,
             about=about, clock=clock, on_change=on_change, fits=fits,
         )  # fmt: skip
 
@@ -350,10 +346,10 @@ class Study(Queries[D]):
     def tell(
         self,
         trial: Trial | int,
-        reward: float | Sequence[float] | Array | Rewards | None = None,
+        reward: float | Sequence[float] | Array | Rewards | Mapping[str, float] | None = None,
         *,
         constraints: npt.ArrayLike | None = None,
-        std: float | None = None,
+        std: float | Sequence[float | None] | Mapping[str, float] | None = None,
         metrics: Mapping[str, float] | None = None,
         revise: bool = False,
     ) -> Trial[D]:
@@ -367,13 +363,15 @@ class Study(Queries[D]):
             trial: as `ask` returned it, or its number.
             reward: a finite number. True and False count as 1 and 0. If the goal is to minimise, the loss. None if
                 only the constraint values are known yet (a discount, days before the purchase). If the trial is to be
-                played `trial.repeats` times (`switching`), the rewards of all or fewer plays, or their `Rewards`.
+                played `trial.repeats` times (`switching`), the rewards of all or fewer plays, or their `Rewards`. Of
+                several objectives, the value of each, in their order or by name, with the constraint values.
             constraints: constraint values g `(m,)`, satisfied when <= 0, with the reward or before it. With
                 `nr.EveryRound`, `nr.OnAverage` and `nr.Safe` also after it, and the policy learns from each by itself.
                 Other policies with constraints learn nothing from a reward without constraint values.
             std: standard deviation of the noise of this reward, reward units, where it is known: the standard error of
                 a mean over folds, an error bar. Of several plays, that of each. It takes the place of the policy's
-                noise, given or fitted. 0 says that the reward is exact. None says nothing.
+                noise, given or fitted. 0 says that the reward is exact. None says nothing. Of several objectives, one
+                for each, or by name.
             metrics: further numbers to keep with the reward, by name, such as {"accuracy": 0.93, "epochs": 12}. At most
                 100. They are in `trial.metrics` and in every table. Decisions do not depend on them.
             revise: if True, a different answer corrects the one on record. The study goes on as if the correction had
@@ -463,11 +461,11 @@ class Study(Queries[D]):
     def add(
         self,
         point_or_parameters: npt.ArrayLike | Mapping[str, Any],
-        reward: float | Sequence[float] | Rewards,
+        reward: float | Sequence[float] | Rewards | Mapping[str, float],
         *,
         context: npt.ArrayLike | Mapping[str, Any] | None = None,
         constraints: npt.ArrayLike | None = None,
-        std: float | None = None,
+        std: float | Sequence[float | None] | Mapping[str, float] | None = None,
         metrics: Mapping[str, float] | None = None,
     ) -> Trial[D]:
         """Records the reward of a point that was not asked for, and returns the new trial.
@@ -773,3 +771,9 @@ class Study(Queries[D]):
                 self.held_warnings[kind] = sentence
             else:
                 warnings.warn(NoRegretWarning(sentence), stacklevel=stacklevel)
+
+
+def _checked_function(on_change: Any) -> Callable[[Restart], object] | None:
+    if on_change is not None and not callable(on_change):
+        raise InvalidInput(f"`on_change` is {shown(on_change)}: it must be a function of a restart, or None.")
+    return on_change  # type: ignore[no-any-return]

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, cast, final
 
 import numpy as np
 
-from .._utils.checks import Array
+from .._utils.checks import Array, many
 from ..domains.domain import Space
 from ..errors import InvalidInput, NoRegretError, TrialError
 from ..policy.availability import Available
@@ -22,7 +22,7 @@ from ..policy.engines import Decision
 from ..policy.state import State
 from ..storage.changes import ArmChangeKind, ChangedArm, StudyChange
 from ..storage.record import answer_of, describe_answer
-from ..storage.trial import Measured, Plays, Trial
+from ..storage.trial import Measured, Other, Plays, Trial
 from .arms import Arm, Roster
 from .direction import copy_of_state, has_channels
 from .function import settings_at
@@ -216,9 +216,21 @@ class Transaction:
             trial = trial._replace(propensity=propensity)
         answered = trial.answered(
             reward=reward, constraints=told.constraints, order=order, time=trial.asked_at, plays=plays, std=told.std,
-            measured=told.measured,
+            measured=told.measured, others=told.others,
         )  # fmt: skip
+        self._check_limits(told, None)
         return self._replica.put(answered, "told")
+
+    def _check_limits(self, told: Told, known: Array | None) -> None:
+        """Raises `TrialError` if several objectives are told without the constraint values that belong to them."""
+        count = self._replica.policy.constraint_count
+        if told.others and count and told.constraints is None and known is None:
+            raise TrialError(
+                f"The objectives were told without the {many(count, 'constraint value')} that belong to them; nothing "
+                "was recorded. Usually `constraints=` was forgotten.",
+                advice="Tell them together: `study.tell(trial, values, constraints=g)`.",
+                topic="together",
+            )
 
     def tell(self, told: Told, revise: bool = False) -> Trial:
         """Records a reward, constraint values, or both (see `Study.tell`)."""
@@ -229,6 +241,8 @@ class Transaction:
         if known.told_order is not None:
             return self._tell_again(known, told, told.reward, revise=revise)
         g, plays = told.constraints, told.plays
+        if told.others:
+            self._check_limits(told, known.constraints)
         if plays is not None:
             check_plays(known, plays)
         if g is not None and known.constraints is not None:
@@ -237,7 +251,7 @@ class Transaction:
             g = None
         answered = known.answered(
             reward=told.reward, constraints=g, order=record.order + 1, time=self._replica.now(), plays=plays,
-            std=told.std, measured=told.measured,
+            std=told.std, measured=told.measured, others=told.others,
         )  # fmt: skip
         return self._replica.put(answered, "told")
 
@@ -247,10 +261,11 @@ class Transaction:
             return self.roster.moved(known)
         if not revise:
             self._replica.record.require_open(
-                told.trial, describe_answer(reward, told.constraints, None, told.std, told.measured)
+                told.trial, describe_answer(reward, told.constraints, None, told.std, told.measured, told.others)
             )  # This raises an error.
         check_plays(known, told.plays)
-        return self._correct(known, reward, told.constraints, None, told.plays, told.std, told.measured)
+        self._check_limits(told, known.constraints)
+        return self._correct(known, reward, told.constraints, None, told.plays, told.std, told.measured, told.others)
 
     def tell_all(self, answers: Sequence[Told], *, revise: bool) -> list[Trial]:
         """Records several answers, in this order (see `Study.tell_many`)."""
@@ -357,7 +372,7 @@ class Transaction:
 
     def _correct(
         self, known: Trial, reward: float | None, constraints: Array | None, reason: str | None,
-        plays: Plays | None = None, std: float | None = None, measured: Measured = (),
+        plays: Plays | None = None, std: float | None = None, measured: Measured = (), others: tuple[Other, ...] = (),
     ) -> Trial:  # fmt: skip
         """Records another answer. Without new constraint values and metrics, those on record stay."""
         measured = measured or (() if reward is None else known.measured)
@@ -375,6 +390,7 @@ class Transaction:
                 plays=plays,
                 std=std,
                 measured=measured,
+                others=others,
             ),
             "corrected",
         )
@@ -465,4 +481,5 @@ def _is_same(known: Trial, told: Told) -> bool:
     g = told.constraints
     same = g is None or (known.constraints is not None and np.array_equal(g, known.constraints))
     same = same and (not told.measured or dict(known.measured) == dict(told.measured))
-    return (known.reward, known.plays, known.std) == (told.reward, told.plays, told.std) and same
+    answers = [(each.reward, each.plays, each.std, each.others) for each in (known, told)]
+    return answers[0] == answers[1] and same

@@ -34,6 +34,8 @@ def trial_json(trial: Trial) -> Json:
         "told_at": trial.told_at,
     }
     record |= {name: value for name in ("propensity", "std") if (value := getattr(trial, name)) is not None}
+    if trial.others:
+        record |= {"values": list(trial.values or ())} | ({} if trial.stds is None else {"stds": list(trial.stds)})
     record |= {"metrics": trial.metrics} if trial.measured else {}
     record |= {"enqueued": True} if trial.enqueued else {}
     if trial.repeats > 1:
@@ -60,6 +62,7 @@ def with_history(trial: Trial) -> Json:
         "corrected": [
             {"reward": before.reward, "reason": before.reason, "told_at": before.time}
             | ({} if before.std is None else {"std": before.std})
+            | ({"others": [list(other) for other in before.others]} if before.others else {})
             | ({"metrics": dict(before.measured)} if before.measured else {})
             | ({} if before.plays is None else before.plays._asdict())
             for before in trial.corrected
