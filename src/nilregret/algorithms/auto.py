@@ -172,22 +172,18 @@ def auto(
     """
     if (rule := _objectives(objectives)) is not None:
         _check_alone(context=context, reward=reward, cost=cost, like=like, regret=regret, answers=answers)
-        one = auto(
-            domain, noise=noise, constraints=_count(constraints), world=world, answers=answers, parallel=parallel
-        )
-        return _for_front(one, rule, start=_start(domain, budget, parallel))
+        of = auto(domain, noise=noise, constraints=_count(constraints), world=world, answers=answers, parallel=parallel)
+        return _for_front(of, rule, start=_start(domain, budget, parallel))
     std, is_known, parallel = _checked(domain, context, noise, parallel, world, answers)
-    cumulative = _counts_all(regret, context, reward, cost)
-    count, part, limited = _limits(constraints)
+    cumulative, (count, part, limited) = _counts_all(regret, context, reward, cost), _limits(constraints)
     leaves = not cumulative and context is None and world == "stationary" and answers in ("prompt", "late")
     spreads = not (cumulative or limited or isinstance(domain, Arms)) and context is None
     pending, signed = _pending(answers, spreads or parallel > 1), count > 0 or (part is not None and part.by_sign)
     kind = None if reward is None else chosen_reward(reward)
     by_models = cumulative and _by_models(domain, context, part, answers)
-    if kind is not None and isinstance(domain, Arms) and isinstance(context, Arms | None) and not limited:
-        _check_no_noise(noise)
-        if not by_models and like is None:
-            return _by_exposure(_of_rates(kind, domain, context, world, pending=pending), kind, answers)
+    rates = None if limited else _of_rates(kind, domain, context, noise, world, pending=pending)
+    if rates is not None and not by_models and like is None:
+        return _by_exposure(rates, kind, answers)
     policy = build(
         "auto", domain, _first_kernel(domain, context, std), ConstantWidth(value=WIDTH),
         _score(domain, context, pending, limited=signed, cumulative=cumulative, cost=cost),
@@ -200,11 +196,6 @@ def auto(
     policy = _by_exposure(_with_models(policy, world, answers), kind, answers) if by_models else policy
     policy = policy if part is None else policy.using(constraints=part)
     return policy if like is None else with_earlier(policy, like)
-
-
-def _check_no_noise(noise: float | None) -> None:
-    if noise is not None:
-        raise InvalidInput("With `reward` the noise follows: leave `noise` out.")
 
 
 def _objectives(objectives: int | Sequence[str]) -> Pareto | None:
@@ -240,13 +231,15 @@ def _for_front(policy: Policy[D], rule: Pareto, *, start: int) -> Policy[D]:
         rule: the objectives.
         start: number of points of the initial design, after which no round is forced.
     """
-    limits, fits = policy.constraint_count, policy.fitting
+    limits, fits, prior = policy.constraint_count, policy.fitting, "related"
+    if isinstance(policy.domain, Arms):
+        prior = "hvarfner"
     own = kernel_for(policy.domain, lengthscale=0.5)  # A constraint has units of its own until its first fit.
     kernels = (*[policy.kernel] * (rule.objectives - 1), *[own] * limits)
     return replace(
         policy, explore=InitialDesign(start), score=HypervolumeImprovement(),
         constraints=replace(rule, limits=limits, kernel=kernels),
-        refit=None if fits is None else replace(fits, prior="hvarfner" if isinstance(policy.domain, Arms) else "related"),
+        refit=None if fits is None else replace(fits, prior=prior),
     )  # fmt: skip
 
 
@@ -334,8 +327,14 @@ def _by_exposure(policy: Policy[D], kind: KnownReward | None, answers: str) -> P
     return (by_exposure(policy, None, minimum=0.0) or policy) if silent else policy
 
 
-def _of_rates(reward: KnownReward, domain: Arms, context: Arms | None, world: str, *, pending: Pending) -> Policy:
-    """Returns the policy for clicks, counts and bounded rewards on finitely many arms."""
+def _of_rates(
+    reward: KnownReward | None, domain: D, context: Domain | None, noise: float | None, world: str, *, pending: Pending
+) -> Policy[D] | None:
+    """Returns the policy for clicks, counts and bounded rewards on finitely many arms, or None for others."""
+    if reward is None or not isinstance(domain, Arms) or not isinstance(context, Arms | None):
+        return None
+    if noise is not None:
+        raise InvalidInput("With `reward` the noise follows: leave `noise` out.")
     kernel = kernel_for(domain, context=context, lengthscale=RELATED)
     memory, prior_mean, ridge = _memory(world), None, reward.noise**2
     if world == "drifting":  # The similarity of arms is not learned then: half of the variance is an arm's own.

@@ -183,9 +183,10 @@ class Study(Queries[D]):
             listed = ", ".join(map(repr, database.names())) or "none"
             raise InvalidInput(f"There is no study {shown(name)} in {words_of(storage)}; it has: {listed}.")
         policy, about = loads(stored.policy), stored_facts(stored.about, f"Study {name!r} in {words_of(storage)}")
+        goal = as_given(goals_in(policy, check_goal(stored.goal)))
         return cls(
-            policy, goal=as_given(goals_in(policy, check_goal(stored.goal))), seed=stored.seed, storage=database, name=name,
-            about=about, clock=clock, on_change=on_change, fits=fits,
+            policy, goal=goal, seed=stored.seed, storage=database, name=name, about=about,
+            clock=clock, on_change=on_change, fits=fits,
         )  # fmt: skip
 
     def __reduce__(self) -> tuple[Any, ...]:
