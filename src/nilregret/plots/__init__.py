@@ -3,6 +3,7 @@
 from .base import style
 from .contour_picture import contour
 from .figures import panels
+from .front_picture import front
 from .history_picture import history
 from .overview_picture import importance, overview
 from .parallel_picture import parallel
@@ -19,6 +20,7 @@ __all__ = [
     "contour",
     "edf",
     "evidence",
+    "front",
     "history",
     "importance",
     "overview",

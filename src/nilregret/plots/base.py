@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._utils.checks import one_of, shown
 from ..errors import InvalidInput, needs, printable
+from ..study.quantities import objectives
 from ..study.study import Study
 
 if TYPE_CHECKING:
@@ -112,8 +113,8 @@ def labelled(given: str | None, default: str) -> str:
 
 
 def reward_label(study: Study, given: str | None = None) -> str:
-    """Returns the given label of rewards, else "reward" or "loss"."""
-    return labelled(given, "reward" if study.goal == "maximize" else "loss")
+    """Returns the given label of rewards, else "reward" or "loss", or the name of the first of several objectives."""
+    return labelled(given, objectives(study)[0].name)
 
 
 def check_place(path: str | Path) -> None:

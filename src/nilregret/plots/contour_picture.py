@@ -18,14 +18,14 @@ from ..storage.record import Trial
 from ..study.function import Axis as ParameterAxis
 from ..study.function import active_axes, agrees, line_through, value_at
 from ..study.importance import importance
-from ..study.quantities import Quantity, quantity
+from ..study.quantities import Quantity
 from ..study.study import Study
 from .along import Place, contexts_of, edges, faded, places, scale, seen_along, settled
-from .base import BAND_LABELS, labelled
+from .base import BAND_LABELS
 from .drawing import draw
 from .scene import Axis, Heat, Mark, Panel, Picture, Points
 from .slices_picture import MOST_SEEN
-from .source import Source, centre_of, chosen_axes, introduced, study_of, value_range
+from .source import Source, chosen_axes, introduced, numbers_drawn, study_of, through_of
 from .ticks import fenced
 
 COUNT = 41  # Values of a real parameter.
@@ -43,6 +43,7 @@ def contour(
     of: str | int | None = None,
     parameters: Sequence[str] | None = None,
     pairs: int = 2,
+    through: Trial | int | None = None,
     range: tuple[float, float] | None = None,  # noqa: A002 - the field's word
     label: str | None = None,
     interactive: bool = False,
@@ -61,9 +62,10 @@ def contour(
     Args:
         source: a study or a result. If the policy has contexts, the context is that of the best trial.
         path: of a PNG, PDF or SVG, or of an HTML page if interactive. None saves nothing.
-        of: None for the reward, the number or text of a constraint, or the name of a metric (see `slices`).
+        of: name of an objective, number or text of a constraint, or name of a metric (see `slices`).
         parameters: names of two parameters, or None for the pairs that interact most.
-        pairs: number of pairs, if no parameters are named.
+        pairs: number of pairs, if no parameters are named. Of each, if there are several objectives.
+        through: trial or its number, or None for the best one (see `slices`).
         range: lowest and highest value that is possible. No colour is beyond it.
         label: of the values. By default "reward", or "loss" if the goal is to minimise, or the name in `of`.
         interactive: True for a figure of plotly, which needs the extra `interactive`.
@@ -75,17 +77,17 @@ def contour(
         InvalidInput: no trial has been answered, fewer than two parameters vary, or a name is unknown.
     """
     study = study_of(source)
-    told = quantity(study, of)
-    limits = value_range(range, study, told)
-    through, word = centre_of(study), labelled(label, told.name)
-    drawn = _pairs(told, through, parameters, integer("pairs", pairs, low=1))
+    drawn, count = numbers_drawn(study, of, range, label), integer("pairs", pairs, low=1)
+    place = through_of(study, through, drawn[0].of)
     panels: list[Panel] = []
-    for row, pair in enumerate(drawn):
-        mean, spread = contour_panels(study, told, through, pair, word, limits)
-        panels += [mean.at(row, 0), spread.at(row, 1)]
+    for told, limits, word in drawn:
+        for pair in _pairs(told, place, parameters, count):
+            mean, spread = contour_panels(study, told, place, pair, word, limits)
+            panels += [mean.at(len(panels) // 2, 0), spread.at(len(panels) // 2, 1)]
+    rows = len(panels) // 2
     picture = Picture(
-        panels=panels, heights=[1.0] * len(drawn), widths=(1.0, 1.0), size=(8.6, 0.7 + 3.1 * len(drawn)),
-        name=study.name, title=f"through {introduced(study, through)}",
+        panels=panels, heights=[1.0] * rows, widths=(1.0, 1.0), size=(8.6, 0.7 + 3.1 * rows),
+        name=study.name, title=f"through {introduced(study, place)}",
     )  # fmt: skip
     return draw(picture, path, interactive=interactive)
 

@@ -17,11 +17,12 @@ from ..storage.record import Trial
 from ..study.best import without_violation
 from ..study.curves import running_mean
 from ..study.direction import best_label, on_average
+from ..study.front import Front
 from ..study.function import expected_gain
 from ..study.quantities import Quantity, quantity
 from ..study.study import Study
+from ..study.volumes import believed_values, signs_of, volumes
 from ..study.waiting import counted_trials
-from .base import labelled
 from .drawing import draw
 from .scene import Axis, Band, Line, Mark, Panel, Picture, Points, Words
 from .source import (
@@ -31,15 +32,16 @@ from .source import (
     are_clicks,
     best_of,
     is_noisy_study,
+    numbers_drawn,
     standing,
     study_of,
-    value_range,
 )
 from .ticks import fenced, log_ticks, padded, spread_evenly
 
 EDGE = 0.14  # Room above and below the values, as a share: for the label of the best.
 SHORTEST = 20  # Fewest values of a running mean.
 MOST, COLUMNS = 800, 200  # Values that are drawn one by one. Of more, quantiles are drawn in so many columns.
+GROWTH = 0.01  # Share of the volume that counts as progress.
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)  # Quantiles of values that share a column.
 MOST_FAILED = 500  # Failed trials that are drawn.
 
@@ -72,20 +74,22 @@ class History:
 
     Args:
         study: with any policy.
+        of: an objective, or None for the first one.
 
     Raises:
         InvalidInput: no trial has been answered.
     """
 
-    def __init__(self, study: Study) -> None:
-        self.study, told = study, numbers_told(study)
+    def __init__(self, study: Study, of: Quantity | None = None) -> None:
+        self.study, self.of = study, quantity(study, of)
+        told = numbers_told(study, self.of)
         self.counted = bool(len(told.values))  # Of trials that do not count yet, all are drawn.
-        told = told if self.counted else _numbers(study, answered_of(study), "")
+        told = told if self.counted else _numbers(self.of, answered_of(study), "")
         self.numbers, self.plays, self.values, self.feasible, self.best_so_far, self.left_out = told
         self.in_runs = bool((self.plays > 1.0).any())
         self.places = np.cumsum(self.plays) if self.in_runs else self.numbers.astype(np.float64)
         self.failed = [trial.number for trial in study.trials if trial.state == "failed"]
-        self.upward, self.clicks = study.goal == "maximize", are_clicks(study)
+        self.upward, self.clicks = self.of.upward, are_clicks(study)
         self.noisy = self.clicks or is_noisy_study(study)
         self.length = max(SHORTEST, int(self.plays.sum()) // 10)  # Of a running mean, in plays.
         self.restarts = restarts_of(study)
@@ -99,7 +103,12 @@ class History:
     @cached_property
     def best(self) -> Trial | None:
         """The trial with the best value, the recommended one under noise, or None if none is feasible or best."""
-        return None if self.study.policy.context is not None else best_of(self.study)
+        return None if self.study.policy.context is not None else best_of(self.study, self.of)
+
+    @property
+    def best_value(self) -> float | None:
+        """The value told of the best trial, or None."""
+        return None if self.best is None else self.of.told(self.best)
 
     @property
     def words(self) -> str:
@@ -150,7 +159,7 @@ class History:
         """Name of the line of the best values so far."""
         which = " mean of a run" * self.in_runs + " without a violation" * (not self.feasible.all())
         which += " since the last restart" * bool(self.restarts)
-        return f"best so far ({best_label(self.study.goal)}{which})"
+        return f"best so far ({best_label(self.of.goal)}{which})"
 
     @property
     def mean_name(self) -> str:
@@ -175,6 +184,9 @@ def history(
     constraints are crosses. Where values would overlap, their quantiles are drawn. Dashed lines are restarts, after
     which the best so far begins anew.
 
+    Several objectives have the volume of the front after each trial, and a panel each of their values. The means of now
+    measure the volume, so that it never falls and noise does not count as progress.
+
     Noisy rewards have a running mean. For rewards of 0 or 1, under contexts, and under budgets on average, the running
     mean replaces best and gap. A budget has a panel of its mean constraint values so far.
 
@@ -185,8 +197,8 @@ def history(
     Args:
         source: a study or a result.
         path: of a PNG, PDF or SVG, or of an HTML page if interactive. None saves nothing.
-        of: None for the reward, the number or text of a constraint, or the name of a metric. Of these the picture has
-            each value and the running mean.
+        of: name of an objective, number or text of a constraint, or name of a metric. Of the last two the picture has
+            each value and the running mean. None for the reward, or all objectives.
         range: lowest and highest value that is possible or of interest. By default that of the values without far
             outliers.
         label: of the values. By default "reward", or "loss" if the goal is to minimise, or the name in `of`.
@@ -199,9 +211,15 @@ def history(
         InvalidInput: no trial has been answered.
     """
     study = study_of(source)
-    told = quantity(study, of)
-    panels = panels_of(told, value_range(range, study, told), labelled(label, told.name))
-    heights = (3.0, 2.0)[: len(panels)]
+    each = numbers_drawn(study, of, range, label)
+    if len(each) == 1:
+        panels = panels_of(*each[0])
+        heights: Sequence[float] = (3.0, 2.0)[: len(panels)]
+    else:
+        answered_of(study)
+        panels = [volume_panel(study, study.front_values()), *(panels_of(*one)[0] for one in each)]
+        panels = [panel.at(row, 0) for row, panel in enumerate(panels)]
+        heights = [3.0] * len(panels)
     picture = Picture(
         panels=panels, heights=heights, size=(7.2, 1.3 + 0.75 * sum(heights)), name=study.name, legend=True
     )
@@ -209,10 +227,10 @@ def history(
 
 
 def panels_of(of: Quantity, limits: tuple[float, float] | None, label: str) -> list[Panel]:
-    """Returns the panels of the reward (`history_panels`), or the panel of another number that trials told."""
+    """Returns the panels of an objective (`history_panels`), or the panel of another number that trials told."""
     study, values = of.study, of.values
-    if of.channel == 0:
-        return history_panels(History(study), limits, label)
+    if of.objective:
+        return history_panels(History(study, of), limits, label)
     if not len(values):
         raise InvalidInput(f"No trial has told {of.name}, so there is nothing to draw.")
     end = float(max(len(study.trials), SHORTEST))
@@ -223,6 +241,27 @@ def panels_of(of: Quantity, limits: tuple[float, float] | None, label: str) -> l
     title = f"told by {many(len(values), 'trial')}, from {numeral(low)} to {numeral(high)}"
     x, y = Axis(label="trial", limits=ends, whole=True), Axis(label=label, limits=padded(room, EDGE))
     return [Panel(marks=[*limit, *_each_told(of), *_star_of(of)], x=x, y=y, title=title)]
+
+
+def volume_panel(study: Study, found: Front) -> Panel:
+    """Returns the panel of the volume of the front after each trial, by the posterior means of now.
+
+    Args:
+        study: with several objectives.
+        found: its front, which has the reference point.
+    """
+    values, signs = believed_values(study), signs_of(study)
+    curve = volumes(values, signs * found.reference) if found.trials else np.zeros(len(values))
+    grown = np.flatnonzero(np.diff(curve, prepend=0.0) > GROWTH * curve.max(initial=0.0))
+    last = len(study.trials) - 1 - int(grown[-1]) if len(grown) else 0
+    said = f"last grew by more than {GROWTH:.0%}: {many(last, 'trial')} ago" if last else ""
+    end = max((trial.number for trial in study.trials if trial.state != "pending"), default=0) + 0.5
+    line = _steps(np.arange(float(len(curve))), curve, end, "volume of the front, by the means of now")
+    x = Axis(label="trial", limits=(-0.5 - 0.01 * end, 1.01 * end), whole=True)
+    return Panel(
+        marks=[line, *restart_rules(restarts_of(study), (0.0, float(curve.max(initial=0.0))))], x=x,
+        y=Axis(label="volume"), title=f"volume {numeral(float(curve[-1]))}\n{said}".strip(),
+    )  # fmt: skip
 
 
 def _each_told(of: Quantity) -> list[Mark]:
@@ -253,19 +292,25 @@ def _star_of(of: Quantity) -> list[Mark]:
     return [Points([best.number], [told], "best", called, "*", 11.0, hover=[f"trial {best.number}: {numeral(told)}"])]
 
 
-def numbers_told(study: Study) -> Told:
-    """Returns the numbers of the answered trials that count (`nilregret.study.waiting`), or of none."""
+def numbers_told(study: Study, of: Quantity | None = None) -> Told:
+    """Returns the numbers of the answered trials that count (`nilregret.study.waiting`), or of none.
+
+    Args:
+        study: with any policy.
+        of: an objective, or None for the first one.
+    """
     known = counted_trials(study, valued=True)
-    return _numbers(study, known.answered, known.left_out)
+    return _numbers(quantity(study, of), known.answered, known.left_out)
 
 
-def _numbers(study: Study, answered: Sequence[Trial], left_out: str) -> Told:
-    values = np.array([trial.reward for trial in answered], dtype=np.float64)
+def _numbers(of: Quantity, answered: Sequence[Trial], left_out: str) -> Told:
+    study = of.study
+    values = np.array([of.told(trial) for trial in answered], dtype=np.float64)
     numbers = np.array([trial.number for trial in answered], dtype=np.intp)
     plays = np.array([1.0 if trial.plays is None else trial.plays.times for trial in answered])
     by_round = not on_average(study.policy)  # On average, no single round violates a constraint.
     feasible = np.array([not (by_round and trial.feasible is False) for trial in answered], dtype=bool)
-    better = np.fmax if study.goal == "maximize" else np.fmin
+    better = np.fmax if of.upward else np.fmin
     parts = np.split(np.where(feasible, values, np.nan), np.searchsorted(numbers, study.restarts))
     return Told(numbers, plays, values, feasible, np.concatenate([better.accumulate(part) for part in parts]), left_out)
 
@@ -332,13 +377,16 @@ def said(found: History) -> str:
         mean, last = (numeral(float(value), step=step) for value in (total, found.running[-1]))
         when = f"mean {mean}, of the last {min(found.window, int(found.plays.sum()))}: {last}"
         when += f"; not counted yet: {found.left_out}" * bool(found.left_out)
-    if found.best is None or found.best.reward is None:
+    best = found.best_value
+    if found.best is None or best is None:
         if found.words:
             return f"{found.words}\n{when}"
         return f"nothing feasible in {many(found.ended, 'trial')}\nexpected further gain: unknown"
-    gain = "unknown" if found.gain is None else numeral(found.gain, 2)
-    value = "" if found.clicks else f" with {numeral(found.best.reward, step=step)}"
-    return f"{found.words}: trial {found.best.number}{value}\n{when}; expected further gain: {gain}"
+    value = "" if found.clicks else f" with {numeral(best, step=step)}"
+    said = f"{found.words}: trial {found.best.number}{value}\n{when}"
+    if len(found.study.goals) > 1:  # Gains of one objective do not say what a front gains.
+        return said
+    return f"{said}; expected further gain: {'unknown' if found.gain is None else numeral(found.gain, 2)}"
 
 
 def _step(found: History) -> float:
@@ -454,10 +502,10 @@ def _of_trials(found: History, limits: tuple[float, float], end: float) -> list[
                 failed, np.full(len(failed), limits[0]), "failed", "failed", "|", 10.0, hover=["failed"] * len(failed)
             )
         )
-    if found.best is None or found.best.reward is None or found.clicks:
+    value = found.best_value
+    if found.best is None or value is None or found.clicks:
         return marks
     place = float(found.places[np.searchsorted(found.numbers, found.best.number).clip(max=len(found.places) - 1)])
-    value = found.best.reward
     words = f"trial {found.best.number}: {numeral(value, step=_step(found))}"
     right, above = place <= 0.6 * end, found.upward == bool(value == found.best_so_far[-1])  # Beyond the line.
     marks.append(Points([place], [value], "best", shape="*", size=11.0))

@@ -12,14 +12,15 @@ import numpy as np
 from ..errors import InvalidInput
 from ..study.importance import LITTLE, MENTIONED, Importance, Indices
 from ..study.importance import importance as importance_of
-from ..study.quantities import Quantity, quantity
+from ..study.quantities import Quantity, drawn, objectives
+from ..study.study import Study
 from .along import shortened
-from .base import labelled
 from .drawing import draw
-from .history_picture import panels_of
+from .front_picture import front_panels, front_title
+from .history_picture import panels_of, volume_panel
 from .scene import Axis, Boxes, Line, Mark, Panel, Picture
 from .slices_picture import IN_A_ROW, slice_panels, slices_of
-from .source import Source, centre_of, introduced, study_of, value_range
+from .source import Source, answered_of, centre_of, introduced, numbers_drawn, study_of
 
 THICK = 0.36  # Half the height of a bar.
 
@@ -40,8 +41,8 @@ def importance(
     Args:
         source: a study or a result.
         path: of a PNG, PDF or SVG, or of an HTML page if interactive. None saves nothing.
-        of: None for the reward, the number or text of a constraint, or the name of a metric (see `slices`). The right
-            panel is then about satisfying the constraint, or being among the highest tenth.
+        of: name of an objective, number or text of a constraint, or name of a metric (see `slices`). The right panel is
+            about satisfying a constraint, or being among the highest tenth of a metric.
         interactive: True for a figure of plotly, which needs the extra `interactive`.
 
     Returns:
@@ -51,12 +52,16 @@ def importance(
         InvalidInput: fewer than two trials were answered, only one thing varies, or the policy has no posterior.
     """
     study = study_of(source)
-    told = quantity(study, of)
-    found = importance_of(told)
-    left, right = importance_panels(found, told)
+    numbers = drawn(study, of)
+    each, rows, panels = [importance_of(told) for told in numbers], len(numbers), list[Panel]()
+    for row, (found, told) in enumerate(zip(each, numbers, strict=True)):
+        value, best = importance_panels(found, told)
+        value = value if rows == 1 else _with_certainty(value, found)
+        panels += [value.at(row, 0), best.at(row, 1)]
     picture = Picture(
-        panels=[left, right.at(0, 1)], widths=(1.0, 1.0), size=(7.2, 1.7 + 0.32 * len(found.names)),
-        name=study.name, title=found.certainty, legend=True,
+        panels=panels, heights=[1.0] * rows, widths=(1.0, 1.0),
+        size=(7.2, 0.7 * rows + 1.0 + 0.32 * rows * len(each[0].names)),
+        name=study.name, title=each[0].certainty if rows == 1 else "", legend=True,
     )  # fmt: skip
     return draw(picture, path, interactive=interactive)
 
@@ -68,7 +73,7 @@ def deciding(of: Quantity) -> str:
 
 def importance_panels(found: Importance, of: Quantity) -> tuple[Panel, Panel]:
     """Returns the panel of the value, and that of the best tenth, or of satisfying a constraint."""
-    word = f"the {of.name}" if of.channel == 0 else shortened(of.name)
+    word = f"the {of.name}" if of.objective else shortened(of.name)
     names = [(float(row), found.names[i]) for row, i in enumerate(found.order[::-1])]
     value = _panel(found.value, found, names, f"What moves {word}:\n{leaders(found.value, found.names)}")
     best = _panel(found.best, found, [], f"What decides {deciding(of)}:\n{leaders(found.best, found.names)}")
@@ -124,7 +129,8 @@ def overview(
 ) -> Any:
     """Returns the first picture to look at: history, importance, and slices along the three most important parameters.
 
-    A part that the study has no numbers for is left out. `history`, `importance` and `slices` explain the parts.
+    A part that the study has no numbers for is left out. `history`, `importance` and `slices` explain the parts. Of
+    several objectives, it is the front, the volume over trials, and the importance for each (see `front`).
 
     >>> import nilregret as nr
     >>> space = nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1))
@@ -134,7 +140,7 @@ def overview(
     Args:
         source: a study or a result.
         path: of a PNG, PDF or SVG, or of an HTML page if interactive. None saves nothing.
-        of: None for the reward, the number or text of a constraint, or the name of a metric (see `slices`).
+        of: name of an objective, number or text of a constraint, or name of a metric (see `slices`).
         range: lowest and highest value that is possible, such as (0, 1) for an accuracy.
         label: of the values. By default "reward", or "loss" if the goal is to minimise, or the name in `of`.
         interactive: True for a figure of plotly, which needs the extra `interactive`.
@@ -146,9 +152,10 @@ def overview(
         InvalidInput: no trial has been answered.
     """
     study = study_of(source)
-    told = quantity(study, of)
-    limits = value_range(range, study, told)
-    word = labelled(label, told.name)
+    numbers = numbers_drawn(study, of, range, label)
+    if len(numbers) > 1:
+        return draw(_of_front(study), path, interactive=interactive)
+    told, limits, word = numbers[0]
     above = panels_of(told, limits, word)
     beside, names = _importance(told)
     below = _slices(told, names, limits, word)
@@ -157,12 +164,29 @@ def overview(
     panels += [panel.at(0, 4, 2, 2) for panel in beside]
     each = COLUMNS // max(len(below), 1)
     panels += [panel.at(2, i * each, 1, each) for i, panel in enumerate(below)]
-    best = centre_of(study)
+    best = centre_of(study, told)
     picture = Picture(
         panels=panels, heights=(2.4, 1.6, 3.0) if below else (2.4, 1.6), widths=[1.0] * COLUMNS,
         size=(10.5, 7.4 if below else 4.4), name=study.name, title=introduced(study, best), legend=True,
     )  # fmt: skip
     return draw(picture, path, interactive=interactive)
+
+
+def _of_front(study: Study) -> Picture:
+    """Returns the front beside the volume over trials, above the importance for each objective."""
+    answered_of(study)
+    found = study.front_values()
+    fronts = front_panels(study, found)[:1] if len(study.goals) == 2 else [front_panels(study, found)[-1]]
+    beside = [panel for number in objectives(study) for panel in _importance(number)[0]]
+    panels = [fronts[0].at(0, 0, 1, 4), volume_panel(study, found).at(0, 4, 1, 2)]
+    count = min(max(len(beside), 1), 3)
+    panels += [panel.at(1 + i // count, COLUMNS // count * (i % count), 1, COLUMNS // count)
+               for i, panel in enumerate(beside)]  # fmt: skip
+    rows = -(-len(beside) // count)
+    return Picture(
+        panels=panels, heights=(3.4, *[2.2] * rows), widths=[1.0] * COLUMNS, size=(10.5, 4.6 + 2.8 * rows),
+        name=study.name, title=front_title(study, found), legend=True,
+    )  # fmt: skip
 
 
 def _importance(of: Quantity) -> tuple[list[Panel], list[str] | None]:
@@ -171,17 +195,20 @@ def _importance(of: Quantity) -> tuple[list[Panel], list[str] | None]:
         found = importance_of(of)
     except InvalidInput:
         return [], None
-    panel, _ = importance_panels(found, of)
+    return [_with_certainty(importance_panels(found, of)[0], found)], [found.names[i] for i in found.order]
+
+
+def _with_certainty(panel: Panel, found: Importance) -> Panel:
+    """Returns a panel of importance whose title says how much the trials determine."""
     so_far = " so far" if found.explained < LITTLE else ""
     noise = f", noise {found.noise:.0%}" * (found.noise >= MENTIONED)
-    said = f"trials determine {found.explained:.0%}{so_far}{noise}"
-    return [replace(panel, title=f"{panel.title}\n{said}")], [found.names[i] for i in found.order]
+    return replace(panel, title=f"{panel.title}\ntrials determine {found.explained:.0%}{so_far}{noise}")
 
 
 def _slices(of: Quantity, names: list[str] | None, limits: tuple[float, float] | None, word: str) -> list[Panel]:
     """Returns panels of the slices along the most important parameters."""
     study = of.study
-    through = centre_of(study)
+    through = centre_of(study, of)
     try:
         found = slices_of(study, through, None, of=of)
     except InvalidInput:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -18,13 +18,13 @@ from ..study.best import in_space, without_violation
 from ..study.function import Axis as ParameterAxis
 from ..study.function import axes as axes_of
 from ..study.function import is_active, value_at
-from ..study.quantities import Quantity, quantity
+from ..study.quantities import Quantity, objectives, quantity
 from ..study.study import Study
 from .along import option_word, places
-from .base import reward_label
+from .base import labelled
 from .drawing import draw
-from .scene import Axis, Line, Mark, Panel, Picture, Words
-from .source import Source, answered_of, chosen_axes, study_of, value_range
+from .scene import Axis, Line, Mark, Panel, Picture, Ticks, Words
+from .source import Source, answered_of, chosen_axes, numbers_drawn, study_of, value_range
 from .ticks import fenced, linear_ticks, log_ticks, spread_evenly
 
 OFF = -0.13  # Place of a parameter that is not active.
@@ -45,9 +45,9 @@ def parallel(
 ) -> Any:
     """Returns a picture of all trials as lines across their parameters, with the best tenth highlighted.
 
-    Each vertical line is a parameter, the last one the value told. Where the highlighted lines meet, the parameter
-    matters. A parameter that is not active in a trial is at "off". Trials that violate constraints are never among the
-    best.
+    Each vertical line is a parameter, the last one the value told. Of several objectives, each has a line, and the
+    trials of the front are highlighted. Where the highlighted lines meet, the parameter matters. A parameter that is
+    not active in a trial is at "off". Trials that violate constraints are never among the best.
 
     >>> import nilregret as nr
     >>> space = nr.Space(x=nr.Float(0, 1), kind=nr.Choice("a", "b"))
@@ -71,9 +71,10 @@ def parallel(
     """
     study = study_of(source)
     several: Any = of if isinstance(of, list | tuple) else [of]
-    beside = [quantity(study, each) for each in several]
+    beside = [each for each in (quantity(study, name) for name in several) if not each.objective]
     axes = chosen_axes(axes_of_trials(study), parameters)
-    panel = parallel_panel(study, axes, value_range(range, study), label, beside=beside)
+    limits = numbers_drawn(study, None, range, label)[0].limits
+    panel = parallel_panel(study, axes, limits, label, beside=beside)
     count = len(panel.x.ticks or ())
     picture = Picture(panels=[panel], size=(min(2.4 + 1.15 * count, 16.0), 4.2), name=study.name, legend=True)
     return draw(picture, path, interactive=interactive)
@@ -99,34 +100,67 @@ def parallel_panel(
     Args:
         study: a study with an answered trial.
         axes: those of `axes_of_trials` that are drawn.
-        limits: lowest and highest value, or None for those without far outliers.
-        label: of the values.
-        beside: further numbers with an axis each, before that of the values.
+        limits: lowest and highest value, or None for those without far outliers. Of several objectives, None.
+        label: of the values, or None for the names of the objectives.
+        beside: further numbers with an axis each, before those of the objectives.
     """
     trials = in_space(study.policy, answered_of(study))
     if not trials:
         raise InvalidInput("No answered trial is in the space of now, so there is no line to draw.")
-    told = np.array([trial.reward for trial in trials], dtype=np.float64)
-    limits = limits or reward_limits(study)
-    best = best_tenth(study, trials)
-    ties = " with ties" if len(best) > _tenth(trials) else ""
-    title = f"best tenth{ties}: {len(best):,} of {many(len(trials), 'trial')}"
+    best, title, word = highlighted(study, trials)
     kept, first = _drawn(len(trials), best)
     title += f"; drawn are {len(kept)}" * (len(kept) < len(trials))
-    shown = [trials[i] for i in kept]
-    others = [np.array([each.told(trial) for trial in shown], dtype=np.float64) for each in beside]
-    ends = [ends_of(each) for each in beside]
-    columns = [_heights(study, shown, axis) for axis in axes] + list(map(_share, others, ends))
-    heights = np.column_stack([*columns, _share(told[kept], limits)])
-    names = [axis.name for axis in axes] + [each.name for each in beside] + [reward_label(study, label)]
-    ticks = [_ticks(axis) for axis in axes] + [_share_ticks(each) for each in (*ends, limits)]
-    marks = _frame(ticks, off=bool((heights == OFF).any())) + _lines(shown, heights, first)
+    shown, told = [trials[i] for i in kept], objectives(study)
+    each = [LineAxis(axis.name, _heights(study, shown, axis), _ticks(axis)) for axis in axes]
+    each += [_of_number(number, shown, ends_of(number)) for number in beside]
+    each += [_of_number(number, shown, limits or limits_of(number)) for number in told]
+    if label is not None:
+        each[-1] = each[-1]._replace(name=labelled(label, ""))
+    hover = [f"trial {trial.number}: {', '.join(map(numeral, trial.values or ()))}" for trial in shown]
+    return line_panel(each, first, hover, title=title, words=(word, "others"))
+
+
+class LineAxis(NamedTuple):
+    """An axis of a panel of lines.
+
+    Attributes:
+        name: below it.
+        heights: where n trials are, from 0 to 1, or `OFF`, `(n,)`.
+        ticks: places from 0 to 1 and words.
+    """
+
+    name: str
+    heights: Array
+    ticks: Ticks
+
+
+def line_panel(
+    each: Sequence[LineAxis], best: Sequence[int], hover: Sequence[str], *, title: str,
+    words: tuple[str, str], color: str = "best",
+) -> Panel:  # fmt: skip
+    """Returns a panel with a line for each trial across axes side by side.
+
+    Args:
+        each: the axes, from left to right.
+        best: places of the trials that are highlighted, the best first.
+        hover: text of each trial.
+        title: above the panel.
+        words: name of the highlighted trials, and of the others.
+        color: role of the highlighted trials.
+    """
+    heights, names = np.column_stack([axis.heights for axis in each]), [axis.name for axis in each]
+    marks = _frame([axis.ticks for axis in each], off=bool((heights == OFF).any()))
     return Panel(
-        marks=marks, framed=False, title=title,
+        marks=marks + _lines(heights, best, hover, words, color), framed=False, title=title,
         x=Axis(limits=(-0.35, len(names) - 0.5), ticks=[(float(i), name) for i, name in enumerate(names)], grid=False,
                steep=sum(map(len, names)) > 12 * len(names)),
         y=Axis(limits=(OFF - 0.06, 1.06), ticks=[], grid=False),
     )  # fmt: skip
+
+
+def _of_number(of: Quantity, trials: Sequence[Trial], ends: tuple[float, float]) -> LineAxis:
+    told = np.array([of.told(trial) for trial in trials], dtype=np.float64)
+    return LineAxis(of.name, share_of(told, ends), share_ticks(ends))
 
 
 def ends_of(of: Quantity) -> tuple[float, float]:
@@ -134,10 +168,26 @@ def ends_of(of: Quantity) -> tuple[float, float]:
     return float(of.values.min(initial=np.inf)), float(of.values.max(initial=-np.inf))
 
 
+def limits_of(of: Quantity) -> tuple[float, float]:
+    """Returns the ends of the axis of an objective: those possible for clicks, else those without far outliers."""
+    return value_range(None, of.study, of) or fenced(of.values, upward=of.upward)
+
+
 def reward_limits(study: Study) -> tuple[float, float]:
-    """Returns the ends of the axis of the values: those possible for clicks, else those without far outliers."""
-    told = np.array([trial.reward for trial in answered_of(study)], dtype=np.float64)
-    return value_range(None, study) or fenced(told, upward=study.goal == "maximize")
+    """Returns the ends of the axis of the reward, or of the first objective (see `limits_of`)."""
+    return limits_of(objectives(study)[0])
+
+
+def highlighted(study: Study, trials: Sequence[Trial]) -> tuple[list[int], str, str]:
+    """Returns the places of the trials that are highlighted, with a title and a name: the front, or the best tenth."""
+    count = many(len(trials), "trial")
+    if len(study.goals) > 1:
+        place = {trial.number: i for i, trial in enumerate(trials)}
+        best = [place[trial.number] for trial in study.front()]
+        return best, f"on the front: {len(best):,} of {count}", "on the front"
+    best = best_tenth(study, trials)
+    ties = " with ties" if len(best) > _tenth(trials) else ""
+    return best, f"best tenth{ties}: {len(best):,} of {count}", "best tenth"
 
 
 def _drawn(count: int, best: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -153,7 +203,7 @@ def _drawn(count: int, best: Sequence[int]) -> tuple[list[int], list[int]]:
 
 def best_tenth(study: Study, trials: Sequence[Trial]) -> list[int]:
     """Returns the places of the best tenth of answered trials with ties, at least one, the best first."""
-    sign = -1.0 if study.goal == "maximize" else 1.0
+    sign = -1.0 if study.goals[0] == "maximize" else 1.0
     place = {trial.number: i for i, trial in enumerate(trials)}
     feasible = without_violation(study.policy, trials)
     losses = sign * np.array([trial.reward for trial in feasible], dtype=np.float64)
@@ -187,12 +237,14 @@ def _option(place: float, count: int) -> float:
     return place / (count - 1) if count > 1 else 0.5
 
 
-def _share(values: Array, limits: tuple[float, float]) -> Array:
+def share_of(values: Array, limits: tuple[float, float]) -> Array:
+    """Returns where values are between two ends, from 0 to 1 and a little beyond, `(n,)`."""
     low, high = limits
     return np.clip((values - low) / (high - low), -0.04, 1.04) if high > low else np.full(len(values), 0.5)
 
 
-def _share_ticks(limits: tuple[float, float]) -> list[tuple[float, str]]:
+def share_ticks(limits: tuple[float, float]) -> list[tuple[float, str]]:
+    """Returns places from 0 to 1 and words of an axis between two ends."""
     low, high = limits
     if not high > low:
         return [(0.5, numeral(low))]
@@ -224,7 +276,7 @@ def _frame(ticks: Sequence[Sequence[tuple[float, str]]], *, off: bool) -> list[M
     return marks
 
 
-def _lines(trials: Sequence[Trial], heights: Array, best: Sequence[int]) -> list[Mark]:
+def _lines(heights: Array, best: Sequence[int], hover: Sequence[str], words: tuple[str, str], color: str) -> list[Mark]:
     """Returns one line for all other trials, and one for each of the best."""
     x = np.arange(heights.shape[1], dtype=np.float64)
     others = np.delete(heights, best, axis=0)
@@ -232,8 +284,7 @@ def _lines(trials: Sequence[Trial], heights: Array, best: Sequence[int]) -> list
     if len(others):
         broken = np.column_stack([others, np.full(len(others), np.nan)])
         across = np.tile(np.append(x, np.nan), len(others))
-        marks.append(Line(across, broken.ravel(), "observed", "others", 0.8, opacity=0.35))
+        marks.append(Line(across, broken.ravel(), "observed", words[1], 0.8, opacity=0.35))
     for k, i in enumerate(reversed(best)):
-        hover = f"trial {trials[i].number}: {numeral(trials[i].reward or 0.0)}"
-        marks.append(Line(x, heights[i], "best", "best tenth" if not k else "", 1.5, opacity=0.85, hover=hover))
+        marks.append(Line(x, heights[i], color, words[0] if not k else "", 1.5, opacity=0.85, hover=hover[i]))
     return marks

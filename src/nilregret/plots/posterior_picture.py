@@ -20,14 +20,14 @@ from ..study.explanation import PosteriorBand
 from ..study.formatting import figure
 from ..study.function import Axis as ParameterAxis
 from ..study.function import axes, line_through, value_at
-from ..study.quantities import Quantity, quantity
+from ..study.quantities import Quantity
 from ..study.study import Study
 from .along import LONG, places, scale, shortened
 from .base import BAND_LABELS, labelled
 from .drawing import draw
 from .lines import inches
 from .scene import Axis, Band, Boxes, Line, Mark, Panel, Picture, Points
-from .source import Source, are_clicks, context_named, study_of
+from .source import Source, are_clicks, best_of, context_named, numbers_drawn, standing, study_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,7 +44,7 @@ def posterior(
     path: str | Path | None = None,
     *,
     context: Any = None,
-    channel: int = 0,
+    channel: int | None = None,
     of: str | int | None = None,
     width: str | float = 5.0,
     label: str | None = None,
@@ -62,8 +62,9 @@ def posterior(
         source: a study or a result.
         path: path of the picture, or None to save nothing. The ending names the format: .pdf, .svg or .png.
         context: context of the posterior, if the policy has contexts. The default is that of the last trial.
-        channel: 0 for the reward, j for constraint j.
-        of: the same as `channel`, or the text of a constraint, or the name of a metric (see `slices`).
+        channel: number of an output: objectives first, then constraints.
+        of: the same, or the name of an objective, text of a constraint, or name of a metric (see `slices`). None for
+            the reward, or a panel for each objective.
         width: inches, or "column" or "text" of a paper.
         label: label of the vertical axis. The default is "reward", "loss", the constraint or the metric.
 
@@ -81,10 +82,9 @@ def posterior(
     if context is None and study.policy.context is not None and len(study.trials):
         last = study.trials[-1]
         context = last.context if last.context_parameters is None else last.context_parameters
-    wide, told = inches(width), quantity(study, channel if of is None else of)
-    picture = Picture(
-        panels=[posterior_panel(told, context=context, label=label)], size=(wide, 0.62 * wide), legend=True,
-    )  # fmt: skip
+    wide, told = inches(width), numbers_drawn(study, channel if of is None else of, None, label)
+    panels = [posterior_panel(each.of, context=context, label=label).at(row, 0) for row, each in enumerate(told)]
+    picture = Picture(panels=panels, heights=[1.0] * len(panels), size=(wide, 0.62 * wide * len(panels)), legend=True)
     return cast("Figure", draw(picture, path, interactive=False))
 
 
@@ -124,7 +124,7 @@ class _Seen(NamedTuple):
     @property
     def clicks(self) -> bool:
         """True for the rate of clicks."""
-        return self.of.channel == 0 and are_clicks(self.study)
+        return self.of.objective and are_clicks(self.study)
 
     def band(self, points: Array) -> PosteriorBand:
         """Returns the posterior at points `(n, d)`. Rates of clicks are within [0, 1]."""
@@ -215,10 +215,14 @@ def _observed(trials: Sequence[Trial], at: Array, told: Array) -> Points:
 
 def _best(seen: _Seen, trials: Sequence[Trial], at: Array, told: Array) -> list[Mark]:
     """Returns the mark of the recommended trial, if it is shown."""
+    several = len(seen.study.goals) > 1
     try:
-        best = seen.study.best(context=seen.context).number
+        found = best_of(seen.study, seen.of) if several else seen.study.best(context=seen.context)
     except TrialError:  # Nothing is feasible, or nothing is answered.
+        found = None
+    if found is None:
         return []
+    best, called = found.number, standing(seen.study, found) if several else "recommended"
     mine = [i for i, trial in enumerate(trials) if trial.number == best]
     hover = [f"trial {best}"]
-    return [Points(at[mine], told[mine], "best", f"recommended: trial {best}", "*", 11.0, hover=hover)] if mine else []
+    return [Points(at[mine], told[mine], "best", f"{called}: trial {best}", "*", 11.0, hover=hover)] if mine else []

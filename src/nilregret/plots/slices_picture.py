@@ -23,10 +23,10 @@ from ..study.quantities import Quantity, quantity
 from ..study.study import Study
 from ..study.waiting import counted_from
 from .along import MOST_OPTIONS, Place, Seen, contexts_of, edges, faded, places, scale, seen_along, tried_along
-from .base import BAND_LABELS, labelled
+from .base import BAND_LABELS
 from .drawing import draw
 from .scene import Axis, Band, Boxes, Line, Mark, Panel, Picture, Points
-from .source import Source, centre_of, chosen_axes, introduced, standing, study_of, value_range
+from .source import Source, chosen_axes, introduced, numbers_drawn, standing, study_of, through_of
 from .ticks import fenced, padded
 
 IN_A_ROW = 3
@@ -83,6 +83,7 @@ def slices(
     *,
     of: str | int | None = None,
     parameters: Sequence[str] | None = None,
+    through: Trial | int | None = None,
     range: tuple[float, float] | None = None,  # noqa: A002 - the field's word
     label: str | None = None,
     interactive: bool = False,
@@ -94,7 +95,7 @@ def slices(
     as crosses if they violate a constraint. A trial fades the less the model thinks that it
     says about the slice. No trial is near where the panel is hatched, neither an answered one nor one that failed or is
     pending. The probability of satisfying the constraints is below 1/2 where it is shaded. All panels have one scale. A
-    parameter that is not active at the best trial has no slice.
+    parameter that is not active at the best trial has no slice. Several objectives have rows of their own.
 
     >>> import nilregret as nr
     >>> result = nr.minimize(lambda x: (x - 0.3) ** 2, nr.Space(x=nr.Float(0, 1)), trials=8, progress=False)
@@ -103,9 +104,10 @@ def slices(
     Args:
         source: a study or a result. If the policy has contexts, the context is that of the best trial.
         path: of a PNG, PDF or SVG, or of an HTML page if interactive. None saves nothing.
-        of: None for the reward, the number or text of a constraint, or the name of a metric. Metrics have no model in
-            the study, so one with the same kernel is fitted. It is not recorded.
+        of: name of an objective, number or text of a constraint, or name of a metric. Metrics have no model in the
+            study, so one with the same kernel is fitted. It is not recorded. None for the reward, or all objectives.
         parameters: names of those to draw, or None for all.
+        through: trial or its number. None for the best one, of several objectives the best of the first in the picture.
         range: lowest and highest value that is possible, such as (0, 1) for an accuracy. No band leaves it.
         label: of the values. By default "reward", or "loss" if the goal is to minimise, or the name in `of`.
         interactive: True for a figure of plotly, which needs the extra `interactive`.
@@ -117,16 +119,18 @@ def slices(
         InvalidInput: no trial has been answered, the policy has no posterior, or a name is unknown.
     """
     study = study_of(source)
-    told = quantity(study, of)
-    limits = value_range(range, study, told)
-    through = centre_of(study)
-    found = slices_of(study, through, parameters, of=told)
-    panels = slice_panels(found, study, through, limits, labelled(label, told.name), of=told)
-    rows, columns = -(-len(panels) // IN_A_ROW), min(len(panels), IN_A_ROW)
+    drawn = numbers_drawn(study, of, range, label)
+    place = through_of(study, through, drawn[0].of)
+    panels: list[Panel] = []
+    rows = columns = 0
+    for told, limits, word in drawn:
+        found = slices_of(study, place, parameters, of=told)
+        each = slice_panels(found, study, place, limits, word, of=told)
+        panels += [panel.at(rows + i // IN_A_ROW, i % IN_A_ROW) for i, panel in enumerate(each)]
+        rows, columns = rows - (-len(each) // IN_A_ROW), max(columns, min(len(each), IN_A_ROW))
     picture = Picture(
-        panels=[panel.at(*divmod(i, IN_A_ROW)) for i, panel in enumerate(panels)],
-        heights=[1.0] * rows, widths=[1.0] * columns, size=(0.8 + 3.1 * columns, 1.0 + 2.5 * rows),
-        name=study.name, title=f"through {introduced(study, through)}", legend=True,
+        panels=panels, heights=[1.0] * rows, widths=[1.0] * columns, size=(0.8 + 3.1 * columns, 1.0 + 2.5 * rows),
+        name=study.name, title=f"through {introduced(study, place)}", legend=True,
     )  # fmt: skip
     return draw(picture, path, interactive=interactive)
 
@@ -146,7 +150,7 @@ def slices_of(
         study: a study with a posterior.
         through: the trial or place.
         parameters: names, or None for all.
-        of: the number that is drawn, or None for the reward.
+        of: the number that is drawn, or None for the first objective.
         count: points along a real parameter.
         among: axes that are looked at, or None for all that are active.
 
@@ -213,7 +217,7 @@ def _infeasible(
     study: Study, through: Place, axis: ParameterAxis, values: Sequence[Any], points: Array
 ) -> list[tuple[float, float]]:
     """Returns stretches around values whose points, `(n, d)`, are probably not feasible."""
-    if not has_channels(study.policy) or on_average(study.policy):
+    if not (has_channels(study.policy) and study.policy.constraint_count) or on_average(study.policy):
         return []
     probable = study.feasible(points, context=through.context) >= LIKELY
     changes = np.flatnonzero(np.diff(np.concatenate([[1], probable, [1]])))
@@ -252,7 +256,7 @@ def slice_panels(
         through: the trial or place of the slices.
         limits: lowest and highest value, or None.
         label: of the values.
-        of: the number of the slices, or None for the reward.
+        of: the number of the slices, or None for the first objective.
         in_a_row: number of panels beside each other, of which the first has the label.
     """
     of = quantity(study, of)

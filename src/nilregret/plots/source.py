@@ -1,22 +1,26 @@
-"""Arguments that all pictures share: a study or a result, and a range of values."""
+"""Arguments that all pictures share: a study or a result, the numbers to draw, a range, and a place."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from .._utils.checks import Array, many, shown
+import numpy as np
+
+from .._utils.checks import Array, integer, many, shown
 from ..domains.domain import Space
 from ..errors import InvalidInput, TrialError
 from ..storage.record import Trial
 from ..study.best import closest_of, in_space, is_noisy, told_best, without_violation
 from ..study.direction import best_label, on_average
 from ..study.formatting import figure
+from ..study.front import Front
 from ..study.function import Axis as ParameterAxis
 from ..study.function import Function
-from ..study.quantities import Quantity
+from ..study.quantities import Quantity, drawn, objectives
 from ..study.study import Study
+from .base import labelled
 
 NO_SINGLE_BEST = "Each context has a best of its own"
 
@@ -44,9 +48,45 @@ def study_of(source: Source) -> Study:
     return study
 
 
+class Drawn(NamedTuple):
+    """A number that a picture draws.
+
+    Attributes:
+        of: the number.
+        limits: lowest and highest value that is possible or of interest, or None.
+        label: of the values.
+    """
+
+    of: Quantity
+    limits: tuple[float, float] | None
+    label: str
+
+
+def numbers_drawn(
+    study: Study, of: str | int | None, limits: tuple[float, float] | None, label: str | None
+) -> list[Drawn]:
+    """Returns the numbers that a picture draws: the one that `of` names, or all objectives.
+
+    Args:
+        study: of the trials.
+        of: name or number, or None for all objectives.
+        limits: range of the values, or None.
+        label: of the values, or None for the name of the number.
+
+    Raises:
+        InvalidInput: there is no such number, or one range or label is given for several numbers.
+    """
+    found = drawn(study, of)
+    for name, given in (("range", limits), ("label", label)):
+        if len(found) > 1 and given is not None:
+            names = ", ".join(repr(each.name) for each in found)
+            raise InvalidInput(f"`{name}` is for one number, and this picture draws {names}: say which by `of`.")
+    return [Drawn(each, value_range(limits, study, each), labelled(label, each.name)) for each in found]
+
+
 def are_clicks(study: Study) -> bool:
     """Returns whether the rewards are 0 or 1 by chance: the policy says so, or they differ at one point."""
-    if any(trial.reward not in (None, 0.0, 1.0) for trial in study.trials):
+    if len(study.goals) > 1 or any(trial.reward not in (None, 0.0, 1.0) for trial in study.trials):
         return False
     span = getattr(getattr(study.policy, "objective", None), "span", None)
     return bool(span == (0.0, 1.0) or is_noisy(study.trials))
@@ -61,7 +101,7 @@ def value_range(
         InvalidInput: it is no pair of numbers of which the first is lower.
     """
     if given is None:
-        return (0.0, 1.0) if (of is None or of.channel == 0) and are_clicks(study) else None
+        return (0.0, 1.0) if (of is None or of.objective) and are_clicks(study) else None
     try:
         low, high = (float(end) for end in given)
     except (TypeError, ValueError):
@@ -77,11 +117,14 @@ def function_of(study: Study) -> Function:
     Raises:
         InvalidInput: the policy has no posterior.
     """
-    return study.replica.query(lambda state: Function(state, study.goal, study.seed))
+    return objectives(study)[0].function
 
 
-def best_of(study: Study) -> Trial | None:
+def best_of(study: Study, of: Quantity | None = None) -> Trial | None:
     """Returns the trial with the best value told, or the recommended one under noise, or budgets on average.
+
+    With several objectives, it is the trial of the front with the best mean of an objective, the first unless `of` is
+    one.
 
     Returns:
         None if no trial is feasible.
@@ -90,13 +133,22 @@ def best_of(study: Study) -> Trial | None:
         InvalidInput: no trial has been answered.
     """
     answered = answered_of(study)
-    best = told_best(without_violation(study.policy, answered), study.goal)
+    if len(study.goals) > 1:
+        leaders = leaders_of(study, study.front_values())
+        return leaders[of.channel or 0 if of is not None and of.objective else 0] if leaders else None
+    best = told_best(without_violation(study.policy, answered), study.goals[0])
     if best is not None and (is_noisy_study(study) or on_average(study.policy)):
         try:
             return study.best()
         except TrialError:  # Its posterior begins after the last restart, without an answer so far.
             pass
     return best
+
+
+def leaders_of(study: Study, front: Front) -> list[Trial]:
+    """Returns the trial of a front with the best mean of each objective, or none if the front is empty."""
+    signs = np.array([1.0 if goal == "maximize" else -1.0 for goal in study.goals])
+    return [front.trials[i] for i in (signs * front.mean).argmax(axis=0).tolist()] if front.trials else []
 
 
 def is_noisy_study(study: Study) -> bool:
@@ -106,19 +158,42 @@ def is_noisy_study(study: Study) -> bool:
 
 def standing(study: Study, trial: Trial) -> str:
     """Returns what a trial of `centre_of` is, in words: recommended, or the highest or lowest told, or the closest."""
-    best = told_best(without_violation(study.policy, study.trials), study.goal)
+    if len(study.goals) > 1:
+        front = study.front_values()
+        each = zip(study.policy.objective_names, leaders_of(study, front), strict=False)
+        leads = [f"best {name}" for name, leader in each if leader.number == trial.number]
+        on = any(known.number == trial.number for known in front.trials)
+        return " and ".join(leads) or ("on the front" if on else "not on the front")
+    best = told_best(without_violation(study.policy, study.trials), study.goals[0])
     if best is None:
         return "closest to feasible"
-    return best_label(study.goal) if trial.number == best.number and not is_noisy_study(study) else "recommended"
+    if trial.number == best.number and not is_noisy_study(study):
+        return best_label(study.goals[0])
+    found = best_of(study)
+    return "recommended" if found is None or found.number == trial.number else "chosen"
 
 
-def centre_of(study: Study) -> Trial:
-    """Returns the trial through which sections go: the best one, or the closest if nothing is feasible.
+def centre_of(study: Study, of: Quantity | None = None) -> Trial:
+    """Returns the trial through which sections go: the best one of a number, or the closest if nothing is feasible.
 
     Raises:
         InvalidInput: no trial has been answered.
     """
-    return best_of(study) or closest_of(in_space(study.policy, study.trials)) or study.best()
+    found = best_of(study, of) or closest_of(in_space(study.policy, study.trials))
+    return found or (study.best() if len(study.goals) == 1 else answered_of(study)[-1])
+
+
+def through_of(study: Study, given: Trial | int | None, of: Quantity) -> Trial:
+    """Returns the trial that a caller names as the place of sections, or that of `centre_of`.
+
+    Raises:
+        InvalidInput: there is no such trial, or none has been answered.
+    """
+    answered_of(study)
+    if given is None:
+        return centre_of(study, of)
+    last = len(study.trials) - 1
+    return study.trials[integer("through", given.number if isinstance(given, Trial) else given, low=0, high=last)]
 
 
 def answered_of(study: Study) -> list[Trial]:

@@ -34,7 +34,7 @@ def medians(state: State, channel: int, points: Array, contexts: Array | None) -
 
     Args:
         state: a state that has learned all outcomes.
-        channel: 0 for the reward, j for constraint j.
+        channel: number of the output: objectives first, then constraints.
         points: points of the domain, `(n, d)`.
         contexts: the context of each point, `(n, c)`, or None.
     """

@@ -30,9 +30,9 @@ class Function:
 
     Args:
         state: of the study, after all trials. It is copied.
-        goal: of the study.
+        goal: of the objective, or "maximize" for a constraint.
         seed: of the study. Equal studies have equal draws.
-        channel: 0 for the reward, j for constraint j.
+        channel: number of the output: objectives first, then constraints.
 
     Raises:
         InvalidInput: the policy is a script, which has no posterior, or its model has not learned the units of rewards.

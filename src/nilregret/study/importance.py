@@ -283,7 +283,7 @@ def importance(of: Quantity) -> Importance:
     """Returns the importance of each parameter for a number that trials tell (see `Study.importance`).
 
     Args:
-        of: the reward, a constraint or a metric.
+        of: an objective, a constraint or a metric.
 
     Raises:
         InvalidInput: fewer than two trials were answered, only one thing varies, or the policy has no posterior.
@@ -299,7 +299,7 @@ def importance(of: Quantity) -> Importance:
     count, sign = len(factors.each), 1.0 if of.upward else -1.0
     many = _shares(count, POINTS, both=True)
     low, high = (float(told.min()), np.inf) if of.upward else (-np.inf, float(told.max()))
-    low, high = (-np.inf, np.inf) if of.channel else (low, high)  # Both sides of a limit matter.
+    low, high = (-np.inf, np.inf) if of.limited else (low, high)  # Both sides of a limit matter.
 
     def within(values: Array) -> Array:
         return np.clip(values, low, high)

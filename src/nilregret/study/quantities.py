@@ -1,6 +1,6 @@
-"""The numbers that trials tell: the reward, constraint values and metrics, each with a model for pictures.
+"""The numbers that trials tell: objectives, constraint values and metrics, each with a model for pictures.
 
-The reward and constraints with posteriors have the model of the policy. Any other number gets a model when it is looked
+Objectives and constraints with posteriors have the model of the policy. Any other number gets a model when it is looked
 at: a posterior with the policy's kernel, fitted to all trials that told the number. It is not on record, and no
 decision depends on it.
 """
@@ -29,7 +29,7 @@ from ..slots.refit import Refit
 from ..slots.scores import UpperConfidenceBound
 from ..storage.trial import Trial, metric_names
 from .definition import constraint_names
-from .direction import AnyPolicy, has_channels, state_after
+from .direction import AnyPolicy, Goal, has_channels, state_after
 from .explanation import PosteriorBand, band_of
 from .function import Function
 
@@ -53,7 +53,8 @@ class Quantity:
     Attributes:
         study: of the trials, a `Study`.
         name: shown to people.
-        channel: 0 for the reward, j for constraint j, None for a metric.
+        channel: number of the output: objectives first, of which a reward is the only one, then constraints. None for a
+            metric.
     """
 
     study: Any
@@ -64,10 +65,10 @@ class Quantity:
         """Returns the number that a trial told, or None."""
         if self.channel is None:
             return next((value for name, value in trial.measured if name == self.name), None)
-        if not self.channel:
-            return trial.reward
-        values = () if trial.constraints is None or trial.reward is None else trial.constraints.tolist()
-        return values[self.channel - 1] if len(values) >= self.channel else None
+        if trial.values is None:
+            return None
+        outputs = (*trial.values, *(() if trial.constraints is None else trial.constraints.tolist()))
+        return outputs[self.channel] if self.channel < len(outputs) else None
 
     @cached_property
     def trials(self) -> list[Trial]:
@@ -82,7 +83,18 @@ class Quantity:
     @property
     def upward(self) -> bool:
         """False if lower numbers are better. More of a metric is neither better nor worse."""
-        return not self.channel and not (self.channel == 0 and self.study.goal == "minimize")
+        return not self.limited and self.goal == "maximize"
+
+    @property
+    def goal(self) -> Goal:
+        """The goal of an objective, and "maximize" for any other number."""
+        goals = self.study.goals
+        return cast(Goal, goals[self.channel]) if self.objective else "maximize"
+
+    @property
+    def objective(self) -> bool:
+        """True for an objective, such as the reward."""
+        return self.channel is not None and self.channel < len(self.study.goals)
 
     @property
     def key(self) -> str:
@@ -92,7 +104,7 @@ class Quantity:
     @property
     def limited(self) -> bool:
         """True for a constraint, which is satisfied by values of at most 0."""
-        return bool(self.channel)
+        return self.channel is not None and not self.objective
 
     @property
     def modelled(self) -> bool:
@@ -108,7 +120,7 @@ class Quantity:
         """
         study, channel = self.study, self.channel or 0
         if self.modelled:
-            make = partial(Function, goal=study.goal if not channel else "maximize", seed=study.seed, channel=channel)
+            make = partial(Function, goal=self.goal, seed=study.seed, channel=channel)
             return cast(Function, study.replica.query(make))
         return Function(self._fitted, "maximize", study.seed)
 
@@ -182,18 +194,27 @@ def _kernel(policy: AnyPolicy) -> Kernel:
 
 
 def quantities(study: Any) -> list[Quantity]:
-    """Returns the numbers that the trials of a study tell: the reward, then constraint values, then metrics."""
+    """Returns the numbers that the trials of a study tell: objectives, then constraint values, then metrics."""
     trials = study.trials
     known = trials[: len(trials)]
     widths = [len(trial.constraints) for trial in known if trial.constraints is not None]
+    found = objectives(study)
     names = constraint_names(study.about, max([study.policy.constraint_count, *widths]))
-    found = [_reward(study)]
-    found += [Quantity(study, name, j) for j, name in enumerate(names, start=1)]
+    found += [Quantity(study, name, j) for j, name in enumerate(names, start=len(found))]
     return found + [Quantity(study, name, None) for name in metric_names(known)]
 
 
-def _reward(study: Any) -> Quantity:
-    return Quantity(study, "reward" if study.goal == "maximize" else "loss")
+def objectives(study: Any) -> list[Quantity]:
+    """Returns the objectives of a study. A single one is called "reward" or "loss"."""
+    names = study.policy.objective_names
+    if len(names) == 1:
+        names = ("reward" if study.goals[0] == "maximize" else "loss",)
+    return [Quantity(study, name, j) for j, name in enumerate(names)]
+
+
+def drawn(study: Any, of: str | int | Quantity | None) -> list[Quantity]:
+    """Returns the numbers that a picture draws: the one that a caller names, or all objectives."""
+    return objectives(study) if of is None else [quantity(study, of)]
 
 
 def quantity(study: Any, of: str | int | Quantity | None) -> Quantity:
@@ -201,20 +222,21 @@ def quantity(study: Any, of: str | int | Quantity | None) -> Quantity:
 
     Args:
         study: of the trials.
-        of: None, 0, "reward" or "loss" for the reward. The number of a constraint, from 1, its text, or the name of a
-            metric.
+        of: name of an objective, text of a constraint, or name of a metric. Objectives and then constraints also have
+            numbers, from 0. None for the first objective. The names of a single objective are "reward" and "loss".
 
     Raises:
         InvalidInput: the trials tell no such number.
     """
     if isinstance(of, Quantity):
         return of
-    if of is None or (isinstance(of, str) and of in ("reward", "loss")):
-        return _reward(study)
+    first = objectives(study)
+    if of is None or (len(first) == 1 and isinstance(of, str) and of in ("reward", "loss")):
+        return first[0]
     known = quantities(study)
     whole = not isinstance(of, bool) and isinstance(of, int | np.integer)
     for each in known:
-        if (whole and each.channel == of) or each.name == of or (each.channel and _same_bound(each.name, of)):
+        if (whole and each.channel == of) or each.name == of or (each.limited and _same_bound(each.name, of)):
             return each
     listed = ", ".join(repr(each.name) + f" ({each.channel})" * bool(each.channel) for each in known)
     raise InvalidInput(

@@ -314,7 +314,7 @@ class Queries(Generic[D]):
             context: see `predict`.
             channel: see `bounds`.
         """
-        return band_of(self._envelope(points, context, channel), constraint=bool(channel))
+        return band_of(self._envelope(points, context, channel), constraint=channel >= len(self.goals))
 
     def feasible(
         self, points: npt.ArrayLike | Mapping[str, Any] | None = None, *, context: npt.ArrayLike | None = None
@@ -491,8 +491,8 @@ class Queries(Generic[D]):
         [0.9 0.1]
 
         Args:
-            of: None for the reward. The number of a constraint, from 1, or its text. Or the name of a metric, of which
-                a model is fitted that is not on record.
+            of: name of an objective, text of a constraint, or number of either, from 0. Or the name of a metric, of
+                which a model is fitted that is not on record. None for the first objective.
 
         Returns:
             `names`, `value`, `best`, `explained`, `interactions` and `to_pandas()` (see

@@ -1,0 +1,69 @@
+"""The volume of the front after each trial, and the volume that each trial has alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._utils.checks import Array
+from ..policy.state import State
+from ..storage.record import Trial
+from ..theory.fronts import hypervolume, non_dominated
+from .best import without_violation
+from .front import compared
+
+
+def signs_of(study: Any) -> Array:
+    """Returns 1.0 for each objective that is maximised and -1.0 for each that is minimised, `(k,)`."""
+    return np.array([1.0 if goal == "maximize" else -1.0 for goal in study.goals])
+
+
+def volumes(values: Array, reference: Array) -> Array:
+    """Returns the volume of the front of the first n rows for each n, `(n,)`.
+
+    A point adds what it has alone less what the front has of that: the volume of the front cut off at the point.
+
+    Args:
+        values: objectives of trials in their order, all maximised, `(n, k)`. NaN adds nothing.
+        reference: `(k,)`.
+    """
+    front, total, found = np.zeros((0, len(reference))), 0.0, []
+    for row in values:
+        if (row > reference).all() and not (front >= row).all(axis=1).any():
+            total += float(np.prod(row - reference)) - hypervolume(np.minimum(front, row), reference)
+            front = np.concatenate([front[~(front <= row).all(axis=1)], row[None]])
+        found.append(total)
+    return np.array(found)
+
+
+def told_values(study: Any) -> Array:
+    """Returns the objectives that each trial told, all maximised, `(trials, k)`. NaN if it failed or is infeasible."""
+    feasible = {trial.number for trial in without_violation(study.policy, study.trials)}
+    none = (np.nan,) * len(study.goals)
+    rows = [trial.values if trial.number in feasible and trial.values else none for trial in study.trials]
+    return signs_of(study) * np.array(rows, dtype=np.float64).reshape(-1, len(study.goals))
+
+
+def believed_values(study: Any) -> Array:
+    """Returns the posterior means of now at each trial that may be on the front, as `told_values` does."""
+    trials: list[Trial] = list(study.trials)
+    found = np.full((len(trials), len(study.goals)), np.nan)
+
+    def read(state: State) -> tuple[list[Trial], Array]:
+        return compared(study.policy, state, study.trials)
+
+    each, means = study.replica.query(read)
+    found[[trial.number for trial in each]] = means
+    return found
+
+
+def own_volumes(values: Array, reference: Array) -> Array:
+    """Returns the volume that each row has alone, `(n,)`. NaN stays NaN."""
+    return np.asarray(np.prod(np.maximum(values - reference, 0.0), axis=1))
+
+
+def front_values_told(values: Array) -> Array:
+    """Returns the rows `(f, k)` of values that no other row dominates, without NaN."""
+    known = values[np.isfinite(values).all(axis=1)]
+    return known[non_dominated(known)]
