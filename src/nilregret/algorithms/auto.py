@@ -238,7 +238,7 @@ def _for_front(policy: Policy[D], rule: Pareto, *, start: int) -> Policy[D]:
     kernels = (*[policy.kernel] * (rule.objectives - 1), *[own] * limits)
     return replace(
         policy, explore=InitialDesign(start), score=HypervolumeImprovement(),
-        constraints=replace(rule, limits=limits, kernel=kernels),
+        constraints=replace(rule, count=1, limits=limits, kernel=kernels),
         refit=None if fits is None else replace(fits, prior=prior),
     )  # fmt: skip
 
