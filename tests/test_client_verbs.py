@@ -29,6 +29,7 @@ LEFT_OUT = {
     ),
     "probabilities": "a decision has its own, and `evaluate` reads the log",
     **dict.fromkeys(["arm_changes", "changes"], "`events` has them, among those of trials"),
+    "goal": "`status` has it, and the objectives by name",
     "policy": "`status` has it as it was put, and `arms` what it plays now",
     **dict.fromkeys(["inputs", "offered"], "checks of the program that serves studies"),
     "fit_pending": "the service fits in a thread of its own",

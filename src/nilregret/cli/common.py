@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
@@ -62,6 +62,10 @@ ADVICE = {
     "target": '--policy takes "uniform", "best", an action, JSON of probabilities, or a file.',
     "no_propensities": 'A study with `"propensities": true` among its facts records them.',
     "no_arms": "A file with a `grid` makes a study that has.",
+    "values": "Write a number for each in this order, such as 0.3,12, or by name, such as loss=0.3 recall=12.",
+    "limits": "Tell them together: a --constraint for each.",
+    "one": "`nilregret show` has its best trial.",
+    "front": "`nilregret front` lists the trials that no other one beats; with --weights it picks one of them.",
     "made": "`nilregret show` says what it is.",
     "by_yourself": "That is `nilregret ask` and `nilregret tell`.",
 }
@@ -129,6 +133,22 @@ def _metrics(_: click.Context, option: click.Parameter, said: tuple[str, ...]) -
     return found or None
 
 
+def _number(context: click.Context, given: click.Parameter, text: str) -> float:
+    """Returns the number of a word of an argument or option."""
+    try:
+        return float(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not a valid float.", context, given) from None
+
+
+def _numbers(context: click.Context, given: click.Parameter, words: Any) -> Any:
+    """Returns words that may be numbers of objectives (see `told_values`). Any other word must be a number."""
+    for word in (words,) if isinstance(words, str) else words or ():
+        if not {",", "=", "?"} & set(word):
+            _number(context, given, word)
+    return words
+
+
 metric_option = click.option(
     "--metric", "metrics", multiple=True, metavar="NAME=NUMBER", callback=_metrics,
     help="A further number to keep; repeat.",
@@ -140,8 +160,53 @@ scatter_option = click.option(
     "--scatter", type=click.FloatRange(min=0.0), metavar="S", help="Sum of squared deviations of their rewards from it."
 )
 std_option = click.option(
-    "--std", type=float, metavar="S", help="Standard deviation of the noise of REWARD, in its units, where it is known."
-)
+    "--std", metavar="S", callback=_numbers,
+    help="Standard deviation of the noise of REWARD, in its units, where it is known.",
+)  # fmt: skip
+
+
+def reward_argument(*, required: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Returns the argument REWARD, in one word or several, which `told_values` reads."""
+    metavar = "REWARD" if required else "[REWARD]"
+    return click.argument("reward", nargs=-1, required=required, metavar=metavar, callback=_numbers)
+
+
+def told_values(
+    study: Study, name: str, words: str | Sequence[str] | None
+) -> float | list[float | None] | dict[str, float] | None:
+    """Returns the numbers of an argument or option: one, or one for each objective of the study.
+
+    Several are "0.3,12", or "loss=0.3,recall=12" in one word or more. "?" is an unknown one.
+
+    Args:
+        study: to tell.
+        name: of the argument or option.
+        words: as they were typed.
+    """
+    words = [] if words is None else [words] if isinstance(words, str) else words
+    context = click.get_current_context()
+    (given,) = (each for each in context.command.params if each.name == name)
+    if study.policy.objective_count == 1:
+        if len(words) > 1:
+            more = "arguments" if len(words) > 2 else "argument"
+            raise click.UsageError(f"Got unexpected extra {more} ({' '.join(words[1:])})", context)
+        return _number(context, given, words[0]) if words else None
+    if not words:
+        return None
+    parts = [part.strip() for word in words for part in word.split(",")]
+    if not any("=" in part for part in parts):
+        found = [None if part == "?" else _number(context, given, part) for part in parts]
+        return found if len(found) != 1 else found[0]
+    named = dict[str, float]()
+    for part in parts:
+        key, _equals, text = part.rpartition("=")
+        if not key or key in named:
+            why = f"{key!r} is there twice" if key else f"{part!r} has no name"
+            raise click.BadParameter(f"{why}: write NAME=NUMBER once for each objective.", context, given)
+        named[key] = _number(context, given, text)
+    return named
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 wide_option = click.option("--wide", is_flag=True, help="Show all columns, also empty ones.")
 
@@ -196,6 +261,12 @@ def hint(*words: object) -> None:
     from ..study.terminal import hint as shown
 
     shown(shlex.join(map(str, ["nilregret", *words])))
+
+
+def to_fill_in(study: Study) -> str:
+    """Returns what stands for a reward in a command to fill in: a word for each objective."""
+    count = study.policy.objective_count
+    return "REWARD" if count == 1 else ",".join(["VALUE"] * count)
 
 
 def print_json(value: Any) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 import click
 
 from .common import echo, from_json, json_option, opened_study, print_json, study_command, wide_option
-from .read_commands import evaluate, explain, show, studies, trials
+from .read_commands import evaluate, explain, front, show, studies, trials
 from .study_commands import create, delete, export, import_, rename
 from .trial_commands import abandon, add, ask, enqueue, fail, sheet, tell, widen
 
@@ -100,7 +100,7 @@ def describe_arm(storage: str, study: str, arm: int, name: str | None, about: st
 
 GROUPS: Mapping[str, Sequence[str]] = {
     "Tune": ["tune", "work"],
-    "Look at studies": ["studies", "show", "trials", "explain", "evaluate"],
+    "Look at studies": ["studies", "show", "trials", "front", "explain", "evaluate"],
     "Decide one by one": ["create", "ask", "sheet", "tell", "add", "enqueue", "fail", "abandon", "widen"],
     "Change arms": ["arms", "add-arm", "retire-arm", "restore-arm", "describe-arm"],
     "Keep studies": ["export", "import", "rename", "delete"],
@@ -114,11 +114,16 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "studies": ["studies studies.db", "studies postgresql://host/database --json"],
     "show": ["show studies.db", "show studies.db oven --picture oven.png"],
     "trials": ["trials studies.db oven --last 20", "trials studies.db oven --state failed"],
+    "front": ["front studies.db oven", "front studies.db oven --weights loss=1,recall=2"],
     "explain": ["explain studies.db oven 4"],
     "evaluate": ["evaluate log.csv --policy uniform", "evaluate studies.db oven --policy best --estimator dr"],
     "create": ["create studies.db oven oven.toml"],
     "ask": ["ask studies.db oven", "ask studies.db oven --context '{\"day\": 3}' --json"],
-    "tell": ["tell studies.db oven 0 0.92", "tell studies.db oven 0 0.79 --revise"],
+    "tell": [
+        "tell studies.db oven 0 0.92",
+        "tell studies.db oven 0 0.79 --revise",
+        "tell studies.db kiln 0 loss=0.3 recall=12",
+    ],
     "add": ['add studies.db oven \'{"heat": 200, "minutes": 30}\' 0.92'],
     "enqueue": ["enqueue studies.db oven '{\"heat\": 180}'", "enqueue studies.db oven --withdraw 0"],
     "widen": ['widen studies.db oven \'{"heat": {"type": "float", "low": 100, "high": 300}}\''],
@@ -142,7 +147,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
 
 # What people type, and the command that does it.
 MEANT: Mapping[str, str] = {
-    **dict.fromkeys(("list", "ls"), "studies"), **dict.fromkeys(("best", "status", "info"), "show"),
+    **dict.fromkeys(("list", "ls"), "studies"), **dict.fromkeys(("best", "status", "info"), "show"), "pareto": "front",
     **dict.fromkeys(("optimize", "optimise", "minimize", "maximize", "run"), "tune"), "plot": "show --picture",
     **dict.fromkeys(("dashboard", "ui", "server"), "serve"), "version": "--version", "new": "create", "rm": "delete",
 }  # fmt: skip
@@ -183,6 +188,7 @@ COMMANDS: list[click.Command] = [
     studies,
     show,
     trials,
+    front,
     explain,
     evaluate,
     create,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import chain
 from operator import gt, lt
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,11 @@ if TYPE_CHECKING:
 MILESTONES = (1, 2, 5)  # The best reward so far is shown after these numbers of rewards, times powers of ten.
 MOST_MILESTONES = 6  # in the text
 LISTED = 20  # trials in the text
+# Entries about one best trial, in the summary of several objectives.
+NO_BEST: Mapping[str, Any] = {
+    "progress": [], "rate": None, "rate_of": 0, "not_counted_yet": "", "best": None, "why_no_best": None,
+    "best_told": None, "expected_gain": None, "importance": None,
+}  # fmt: skip
 LONGEST = 100  # characters of a domain
 SPARKS = 60  # most characters of a sparkline
 LABELS = 14  # characters of the names beside it
@@ -44,13 +50,14 @@ MOST_NAMED = 3  # parameters in the text
 def overview(study: Study) -> dict[str, Any]:
     """Returns the summary as plain data for JSON."""
     trials = list(study.trials)
+    several = study.policy.objective_count > 1
     return {
         "name": study.name, "goal": study.goal, "seed": study.seed, "algorithm": study.policy.algorithm,
         "domain": repr(study.policy.domain), "about": study.about,
         "trials": {"all": len(trials), **Counter(trial.state for trial in trials)},
         "first_asked_at": trials[0].asked_at if trials else None,
         "last_told_at": max((trial.told_at for trial in trials if trial.told_at is not None), default=None),
-        "progress": progress(study, trials), **_rate(study), **_best(study), **_model(study),
+        **({**NO_BEST, "front": front_json(study)} if several else _of_one(study, trials)),
         "restarts": [
             {"round": round_, "reason": why}
             for round_, why in zip(study.restarts, study.restart_reasons, strict=True)
@@ -63,19 +70,92 @@ def overview(study: Study) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _of_one(study: Study, trials: Sequence[Trial]) -> dict[str, Any]:
+    """Returns the part of the summary that is about one reward."""
+    return {"progress": progress(study, trials), **_rate(study), **_best(study), **_model(study)}
+
+
+def front_json(study: Study) -> dict[str, Any]:
+    """Returns the trials that no other beats, with posterior means and intervals of their objectives, for JSON."""
+    front = study.front_values()
+    matrices = {name: getattr(front, name).tolist() for name in ("mean", "std", "lower", "upper")}
+    columns = study.replica.roster.columns
+    return {
+        "objectives": objectives_json(study), "trials": [with_history(each) | columns(each) for each in front.trials],
+        **matrices, "hypervolume": front.hypervolume, "reference": list(front.reference),
+    }  # fmt: skip
+
+
+def objectives_json(study: Study) -> list[dict[str, str]]:
+    """Returns name and goal of each objective."""
+    names, goals = study.policy.objective_names, study.goals
+    return [{"name": name, "goal": goal} for name, goal in zip(names, goals, strict=True)]
+
+
+def front_parts(front: dict[str, Any], *, wide: bool | None = None) -> list[str | Table]:
+    """Returns the front as texts and a table.
+
+    Args:
+        front: as of `front_json`. `recommended` is the number of a trial, if there is one.
+        wide: see `table`.
+    """
+    from ..study.terminal import facts, table
+
+    names = [each["name"] for each in front["objectives"]]
+    numbers = [trial["number"] for trial in front["trials"]]
+    ends = [f"{name}, {end}" for name in names for end in ("from", "to")]
+    rows = [
+        [
+            number, trial.get("arm_name"), cell(trial["parameters"] or trial["point"]), *mean,
+            *chain(*zip(low, high, strict=True)),
+        ]
+        for number, trial, mean, low, high in zip(
+            numbers, front["trials"], front["mean"], front["lower"], front["upper"], strict=True
+        )
+    ]  # fmt: skip
+    states = ["best" if number == front.get("recommended") else "" for number in numbers]
+    reference = ", ".join(f"{name}={figure(value)}" for name, value in zip(names, front["reference"], strict=True))
+    return [
+        table(rows, ["trial", "arm", "at", *names, *ends], states=states, dispensable=ends[::-1], wide=wide),
+        facts([
+            ("goal", goal_in_words(front["objectives"])), ("hypervolume", front["hypervolume"]),
+            ("beyond", reference), ("recommended", front.get("recommended")),
+        ]),
+    ]  # fmt: skip
+
+
+def value_names(study: Study) -> Sequence[str]:
+    """Returns the name of the value of each objective. Of one objective, it is the reward or the loss."""
+    one = "reward" if study.goals[0] == "maximize" else "loss"
+    return (one,) if study.policy.objective_count == 1 else study.policy.objective_names
+
+
+def stds(trial: Trial) -> float | str | None:
+    """Returns the standard deviation of the noise of each objective of a trial, where it is known."""
+    if not any(other.std is not None for other in trial.others):
+        return trial.std
+    return ", ".join(figure(each) or "?" for each in (trial.std, *(other.std for other in trial.others)))
+
+
+def goal_in_words(objectives: Sequence[Mapping[str, str]]) -> str:
+    """Returns the goal of each objective, or the goal alone if there is one objective."""
+    named = len(objectives) > 1
+    return ", ".join(f"{each['goal']} {each['name']}" if named else each["goal"] for each in objectives)
+
+
 def progress(study: Study, trials: Sequence[Trial]) -> list[dict[str, Any]]:
     """Returns the best feasible reward so far after 1, 2, 5, 10, ... rewards and after the last."""
     _, told = _told(study, trials)
     if not told:
         return []
-    best = (np.maximum if study.goal == "maximize" else np.minimum).accumulate(told)
+    best = (np.maximum if study.goals[0] == "maximize" else np.minimum).accumulate(told)
     at = {i * 10**j for j in range(len(str(len(told)))) for i in MILESTONES if i * 10**j <= len(told)} | {len(told)}
     return [{"answers": i, "best": float(best[i - 1])} for i in sorted(at) if math.isfinite(best[i - 1])]
 
 
 def _told(study: Study, trials: Sequence[Trial]) -> tuple[list[float], list[float]]:
     """Returns rewards in the order told, and the same with an infinitely bad one where a constraint is violated."""
-    worst = -math.inf if study.goal == "maximize" else math.inf
+    worst = -math.inf if study.goals[0] == "maximize" else math.inf
     feasible = {trial.number for trial in without_violation(study.policy, trials)}
     clicks = _clicks(study)
     ordered = sorted(trials, key=lambda trial: trial.told_order or 0) if clicks is None else clicks.answered
@@ -116,7 +196,7 @@ def _model(study: Study) -> dict[str, Any]:
     from ..plots.history_picture import History
 
     answers = sum(trial.reward is not None for trial in study.trials)
-    best = told_best(without_violation(study.policy, study.trials), study.goal)
+    best = told_best(without_violation(study.policy, study.trials), study.goals[0])
     importance = None
     if study.policy.domain.dimension <= MOST_COLUMNS and answers <= MOST_ANSWERS:
         with contextlib.suppress(InvalidInput):
@@ -171,9 +251,11 @@ def _delays(study: Study, trials: Sequence[Trial]) -> dict[str, Any]:
 def marks(study: Study) -> dict[int, str]:
     """Returns "best" for the trial with the best reward, and "better" for those that were the best when they came.
 
-    Trials that violate a constraint are none of them.
+    Trials that violate a constraint are none of them. Of several objectives, "best" are the trials of the front.
     """
-    better = gt if study.goal == "maximize" else lt
+    better = gt if study.goals[0] == "maximize" else lt
+    if study.policy.objective_count > 1:
+        return dict.fromkeys((trial.number for trial in study.front()), "best")
     found: dict[int, str] = {}
     best: float | None = None
     feasible = without_violation(study.policy, study.trials)
@@ -199,12 +281,12 @@ def overview_parts(summary: dict[str, Any], study: Study) -> list[str | Table]:
     parts: list[str | Table] = [
         facts([
             ("study", summary["name"]), ("policy", summary["algorithm"]), ("domain", _domain(study)),
-            ("goal", f"{summary['goal']}, seed {summary['seed']}"),
+            ("goal", f"{goal_in_words(objectives_json(study))}, seed {summary['seed']}"),
             ("trials", f"{summary['trials']['all']}" + (f": {counts}" if counts else "")),
             ("to try first", len(summary["enqueued"]) or None),
             ("about", summary["about"]), ("first asked", moment(summary["first_asked_at"])),
             ("last answer", moment(summary["last_told_at"])), *_best_facts(summary),
-            (best_label(summary["goal"]), _at(summary["best_told"])), ("progress", _milestones(summary["progress"])),
+            (best_label(study.goals[0]), _at(summary["best_told"])), ("progress", _milestones(summary["progress"])),
             ("rate", _rate_text(summary)), *_sparklines(study, trials), *_model_facts(summary),
             ("answers", _delays_text(summary["delays"])),
             ("restarts", "; ".join(f"trial {each['round']}: {each['reason']}" for each in summary["restarts"])),
@@ -212,6 +294,8 @@ def overview_parts(summary: dict[str, Any], study: Study) -> list[str | Table]:
             ("norm bound", summary["norm_bounds"][-1][1] if summary["norm_bounds"] else None),
         ])
     ]  # fmt: skip
+    if "front" in summary:
+        parts += ["\nNo trial beats these:", *front_parts(summary["front"])]
     if pending:
         names = study.replica.roster.names
         rows = [
@@ -243,12 +327,12 @@ def _sparklines(study: Study, trials: Sequence[Trial]) -> list[tuple[str, object
     from ..study.terminal import console
 
     values, counted = _told(study, trials)
-    if len(values) < 2:
+    if len(values) < 2 or study.policy.objective_count > 1:
         return []
     screen = console()
     width = max(8, min(SPARKS, screen.width - LABELS))
-    first, second = sparkline(values, counted, study.goal, width=width, encoding=screen.encoding)
-    return [("rewards" if study.goal == "maximize" else "losses", first), ("best so far", second)]
+    first, second = sparkline(values, counted, study.goals[0], width=width, encoding=screen.encoding)
+    return [("rewards" if study.goals[0] == "maximize" else "losses", first), ("best so far", second)]
 
 
 def _model_facts(summary: dict[str, Any]) -> list[tuple[str, object]]:

@@ -20,11 +20,14 @@ from .common import (
     print_json,
     storage_at,
     study_command,
+    to_fill_in,
+    told_values,
     wide_option,
     with_error_sentences,
 )
 
 if TYPE_CHECKING:
+    from ..storage import StoredStudy
     from ..study.study import Study
 
 
@@ -36,6 +39,7 @@ def studies(storage: str, *, check: bool, wide: bool, as_json: bool) -> None:
     """List the studies in STORAGE: a URL such as sqlite:///studies.db, or the path of an SQLite file."""
     from ..study.formatting import moment
     from ..study.terminal import show, table
+    from .overview import goal_in_words
 
     place = storage_at(storage)
     for name in place.names() if check else ():
@@ -45,13 +49,21 @@ def studies(storage: str, *, check: bool, wide: bool, as_json: bool) -> None:
             "name": study.name, "algorithm": _algorithm_of(study.policy), "goal": study.goal, "seed": study.seed,
             "trials": known.trials, "observed": known.observed, "pending": known.pending, "failed": known.failed,
             "abandoned": known.abandoned, "best": known.best, "last_event_at": known.last_at,
+            **_of_several(study),
         }
         for study, known in place.summaries()
     ]  # fmt: skip
     if as_json:
         print_json(found)
     elif found:
-        shown = [[*list(each.values())[:-1], moment(each["last_event_at"])] for each in found]
+        shown = [
+            [
+                *(each[name] for name in ("name", "algorithm")), goal_in_words(each.get("objectives", (each,))),
+                *(each[name] for name in ("seed", "trials", "observed", "pending", "failed", "abandoned", "best")),
+                moment(each["last_event_at"]),
+            ]
+            for each in found
+        ]  # fmt: skip
         headings = [
             "study", "policy", "goal", "seed", "trials", "observed", "pending", "failed", "abandoned", "best told",
             "last event (UTC)",
@@ -61,6 +73,15 @@ def studies(storage: str, *, check: bool, wide: bool, as_json: bool) -> None:
         hint("show", storage, found[-1]["name"])
     else:
         echo(f"{storage} has no studies.")
+
+
+def _of_several(study: StoredStudy) -> dict[str, Any]:
+    """Returns what is listed of a study with several objectives, of which no told value is the best."""
+    from ..study.definition import objectives_of
+
+    objectives = [{"name": name, "goal": goal} for name, goal in objectives_of(study).items()]
+    goals = [each["goal"] for each in objectives]
+    return {"goal": goals, "best": None, "objectives": objectives} if objectives else {}
 
 
 def _algorithm_of(policy: str) -> str:
@@ -104,11 +125,38 @@ def show(storage: str, study: str | None, picture: Path | None, *, as_json: bool
 def _hint_after_show(storage: str, study: Study, said: dict[str, Any]) -> None:
     """Prints the command to go on with: to answer what is pending, to see why, or to ask."""
     if said["pending"]:
-        hint("tell", storage, study.name, said["pending"][0]["number"], "REWARD")
+        hint("tell", storage, study.name, said["pending"][0]["number"], to_fill_in(study))
     elif said["best"] is not None:
         hint("explain", storage, study.name, said["best"]["number"])
     else:
         hint("ask", storage, study.name)
+
+
+@study_command("List the trials that no other beats, of several objectives.", study="optional")
+@click.option("--weights", metavar="VALUES", help="Name the trial to take: 2,1 or loss=2,recall=1.")
+@click.option("--reference", metavar="VALUES", help="The worst values that count in the hypervolume.")
+@wide_option
+@json_option
+def front(
+    storage: str, study: str | None, weights: str | None, reference: str | None, *, wide: bool, as_json: bool
+) -> None:
+    """List the trials of STUDY that no other beats in the posterior means: the best of each objective first.
+
+    With --weights one of them is recommended: that with the least weighted shortfall to the best of each objective.
+    """
+    from ..study.terminal import show
+    from .overview import front_json, front_parts
+
+    found = opened_study(storage, study)
+    said = front_json(found)
+    if reference is not None:
+        said["reference"] = told_values(found, "reference", reference)
+        said["hypervolume"] = found.hypervolume(said["reference"])
+    said["recommended"] = weights and found.best(weights=told_values(found, "weights", weights)).number
+    if as_json:
+        print_json(said)
+    else:
+        show(*front_parts(said, wide=wide), wide=wide)
 
 
 def _draw(study: Study, picture: Path) -> None:
@@ -138,7 +186,7 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
     from ..study.formatting import metrics_text, moment, where
     from ..study.terminal import is_terminal, show, table
     from ..study.trial_json import context_json, with_history
-    from .overview import marks
+    from .overview import marks, stds, value_names
 
     found = opened_study(storage, study)
     wanted = [trial for trial in found.trials if state in (None, trial.state)][-(last or 0) :]
@@ -146,21 +194,20 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
     if as_json:
         print_json([with_history(trial) | found.replica.roster.columns(trial) for trial in wanted])
     elif wanted:
-        facts = any(trial.measured for trial in wanted)
+        facts, values = any(trial.measured for trial in wanted), value_names(found)
         rows = [
             [
                 trial.number, trial.state, marked.get(trial.number), where(trial),
                 None if trial.arm is None else names.get(trial.arm), context_json(trial),
-                trial.times if trial.repeats > 1 else None, trial.reward, trial.std,
+                trial.times if trial.repeats > 1 else None, *(trial.values or [None] * len(values)), stds(trial),
                 None if trial.constraints is None else trial.constraints.tolist(),
                 *[metrics_text(trial.measured)] * facts, with_history(trial)["reason"], moment(trial.asked_at),
                 moment(trial.told_at), trial.propensity,
             ]
             for trial in wanted
         ]  # fmt: skip
-        value = "reward" if found.goal == "maximize" else "loss"
         headings = [
-            "trial", "state", "so far", "at", "arm", "context", "plays", value, "std", "constraints",
+            "trial", "state", "so far", "at", "arm", "context", "plays", *values, "std", "constraints",
             *["metrics"] * facts, "reason", "asked (UTC)", "told (UTC)", "propensity",
         ]  # fmt: skip
         if not marked:

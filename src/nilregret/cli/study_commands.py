@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -117,7 +117,7 @@ def delete(storage: str, study: str, *, yes: bool) -> None:
 
 @study_command("Make a study from a file.")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--goal", help='"maximize" or "minimize", instead of the file\'s.')
+@click.option("--goal", help='"maximize" or "minimize", instead of the file\'s; of several objectives one for each.')
 @click.option("--seed", type=click.IntRange(min=0), help="Of all random choices, instead of the file's.")
 @json_option
 def create(storage: str, study: str, file: Path, goal: str | None, seed: int | None, *, as_json: bool) -> None:
@@ -125,13 +125,14 @@ def create(storage: str, study: str, file: Path, goal: str | None, seed: int | N
 
     FILE is TOML, like that of `nilregret tune` without its objective, or the JSON of a policy.
     """
-    from ..study.direction import check_goal
     from ..study.study import Study
     from ..tuning.toml.study_file import load
+    from .overview import goal_in_words, objectives_json
 
     described = load(file)
+    given: Any = goal if goal is None or "," not in goal else [each.strip() for each in goal.split(",")]
     made = Study(
-        described.policy, goal=described.goal if goal is None else check_goal(goal),
+        described.policy, goal=described.goal if goal is None else given,
         seed=described.seed if seed is None else seed, storage=url_of(storage), name=study,
     )  # fmt: skip
     click.get_current_context().call_on_close(made.close)
@@ -141,5 +142,6 @@ def create(storage: str, study: str, file: Path, goal: str | None, seed: int | N
         print_json(said)
     else:
         trials = many(len(made.trials), "trial")
-        echo(f"Study {made.name!r} in {storage}: {made.policy.algorithm}, goal: {made.goal}, {trials}.")
+        words = goal_in_words(objectives_json(made))
+        echo(f"Study {made.name!r} in {storage}: {made.policy.algorithm}, goal: {words}, {trials}.")
         hint("ask", storage, made.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,28 +27,32 @@ from .common import (
     plays_option,
     print_json,
     print_trial,
+    reward_argument,
     scatter_option,
     std_option,
     study_command,
+    to_fill_in,
+    told_values,
     with_error_sentences,
 )
 
 if TYPE_CHECKING:
-    from ..study.play_rewards import Rewards
+    from ..study.study import Study
 
 
 TOGETHER = "Tell --plays and --scatter together, with the average REWARD."
 
 
-def _told(reward: float, plays: int | None, scatter: float | None) -> float | Rewards:
-    """Returns a reward, or the rewards of several plays summed up by their average."""
+def _told(found: Study, reward: Sequence[str], plays: int | None, scatter: float | None) -> Any:
+    """Returns a reward, the values of several objectives, or the rewards of several plays by their average."""
     from ..study.play_rewards import Rewards
 
-    if plays is None and scatter is None:
-        return reward
-    if plays is None or scatter is None:
-        raise click.UsageError(TOGETHER)
-    return Rewards(count=plays, sum=0.0, squares=scatter, about=reward)
+    value = told_values(found, "reward", reward)
+    if plays is None or scatter is None or value is None:
+        return value
+    if not isinstance(value, float):
+        raise click.UsageError("--plays and --scatter are of one reward, and this study has several objectives.")
+    return Rewards(count=plays, sum=0.0, squares=scatter, about=value)
 
 
 @study_command("Ask for the next trial.", study="optional")
@@ -83,7 +87,7 @@ def ask(
         print_json([with_history(trial) for trial in asked] if count is not None else with_history(asked[0]))
     else:
         echo("\n".join(f"trial {trial.number}: {where(trial, MOST_DIGITS)}" for trial in asked))
-        hint("tell", storage, found.name, asked[0].number, "REWARD")
+        hint("tell", storage, found.name, asked[0].number, to_fill_in(found))
 
 
 @study_command("Ask for trials to run by hand, as a table to print or fill in.")
@@ -173,7 +177,7 @@ def widen(storage: str, study: str, what: str, was: str | None, *, as_json: bool
 
 @study_command("Tell what came of a trial.", negative_numbers=True)
 @click.argument("number", type=int)
-@click.argument("reward", type=float, required=False)
+@reward_argument(required=False)
 @constraint_option
 @plays_option
 @scatter_option
@@ -182,32 +186,34 @@ def widen(storage: str, study: str, what: str, was: str | None, *, as_json: bool
 @click.option("--revise", is_flag=True, help="Correct an answer; the one before is kept.")
 @json_option
 def tell(
-    storage: str, study: str, number: int, reward: float | None, constraints: Sequence[float], plays: int | None,
-    scatter: float | None, std: float | None, metrics: dict[str, float] | None, *, revise: bool, as_json: bool,
+    storage: str, study: str, number: int, reward: Sequence[str], constraints: Sequence[float], plays: int | None,
+    scatter: float | None, std: str | None, metrics: dict[str, float] | None, *, revise: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Tell the REWARD of trial NUMBER of STUDY: the loss, where it minimises.
+
+    Of several objectives it is a value for each, as in 0.3,12 or loss=0.3 recall=12.
 
     Constraint values, satisfied when <= 0, go with it, or by themselves where the reward is not known yet. Of a trial
     that is to be played several times REWARD is the average, with --plays and --scatter. To tell the same again changes
     nothing.
     """
-    if reward is None and not constraints:
+    if not reward and not constraints:
         missing = f" Or STUDY is missing: nilregret tell {storage} STUDY {study} {number}." * study.isdecimal()
         raise click.UsageError(f"Tell a REWARD, or --constraint values, or both.{missing}")
-    if reward is None and (plays, scatter) != (None, None):
+    if (plays is None) != (scatter is None) or (plays is not None and not reward):
         raise click.UsageError(TOGETHER)
-    told = None if reward is None else _told(reward, plays, scatter)
     found = opened_study(storage, study)
+    noise: Any = told_values(found, "std", std)
     trial = found.tell(
-        number, told, constraints=list(constraints) or None, std=std, metrics=metrics,
-        revise=revise,
+        number, _told(found, reward, plays, scatter), constraints=list(constraints) or None,
+        std=noise, metrics=metrics, revise=revise,
     )  # fmt: skip
     print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
 
 @study_command("Tell the reward of a point that was not asked for.", negative_numbers=True)
 @click.argument("where", metavar="JSON")
-@click.argument("reward", type=float)
+@reward_argument(required=True)
 @context_option
 @constraint_option
 @plays_option
@@ -216,19 +222,22 @@ def tell(
 @metric_option
 @json_option
 def add(
-    storage: str, study: str, where: str, reward: float, context: str | None, constraints: Sequence[float],
-    plays: int | None, scatter: float | None, std: float | None, metrics: dict[str, float] | None, *, as_json: bool,
+    storage: str, study: str, where: str, reward: Sequence[str], context: str | None, constraints: Sequence[float],
+    plays: int | None, scatter: float | None, std: str | None, metrics: dict[str, float] | None, *, as_json: bool,
 ) -> None:  # fmt: skip
     """Add the REWARD of a point to STUDY that was not asked for. JSON says which: '{"day": 3}' or '[0.5, 2]'.
 
     Many at once are in a file that `nilregret import` takes.
     """
-    told = _told(reward, plays, scatter)
+    if (plays is None) != (scatter is None):
+        raise click.UsageError(TOGETHER)
     found = opened_study(storage, study)
     known = {"context": from_json("--context", context)} if context is not None else {}
+    noise: Any = told_values(found, "std", std)
     trial = found.add(
-        from_json("JSON", where), told, constraints=list(constraints) or None, std=std, metrics=metrics, **known
-    )
+        from_json("JSON", where), _told(found, reward, plays, scatter), constraints=list(constraints) or None,
+        std=noise, metrics=metrics, **known,
+    )  # fmt: skip
     print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
 

@@ -16,14 +16,17 @@ from ..domains.domain import Space
 from ..evaluation.estimators import Estimator
 from ..serialize import from_plain
 from ..serve.wire import messages as m
-from ..serve.wire.messages import EvaluationRequest, EvaluationResult, segment
+from ..serve.wire.evaluation_messages import EvaluationRequest, EvaluationResult
+from ..serve.wire.messages import segment
 from ..study.direction import AnyPolicy, Goal
 from ..study.play_rewards import answer_entries, listed_answers
 from .session import (  # fmt: skip
     Context,
     Points,
     Session,
+    Std,
     Told,
+    Weights,
     constraint_values,
     context_of,
     decision_id,
@@ -73,9 +76,9 @@ class Client:
         return found
 
     def create(
-        self, name: str, policy: AnyPolicy, *, goal: Goal = "maximize", seed: int = 0,
+        self, name: str, policy: AnyPolicy, *, goal: Goal | Sequence[Goal] = "maximize", seed: int = 0,
         about: Mapping[str, Any] | None = None, deadline: float | None = None,
-        on_deadline: m.OnDeadline = "abandon", default_reward: float | None = None,
+        on_deadline: m.OnDeadline = "abandon", default_reward: float | Sequence[float] | None = None,
         late: Literal["drop", "count"] = "drop", propensities: bool = False,
     ) -> RemoteStudy:  # fmt: skip
         """Makes a study, or returns the stored one if it is the same.
@@ -83,13 +86,13 @@ class Client:
         Args:
             name: without a slash.
             policy: that decides.
-            goal: whether rewards are maximized or minimized.
+            goal: whether rewards are maximized or minimized. Of several objectives, a word for all or for each.
             seed: of all random choices.
             about: facts to keep with the study.
             deadline: seconds from a decision to its deadline.
             on_deadline: what happens at the deadline. The trial is abandoned, fails, gets `default_reward`, is
                 censored, or is imputed from silence.
-            default_reward: for `on_deadline="reward"`.
+            default_reward: for `on_deadline="reward"`. Of several objectives, a value for each.
             late: whether a reward after the deadline counts.
             propensities: whether each decision is recorded with its probability.
 
@@ -98,9 +101,9 @@ class Client:
             TrialError: a different study has this name.
         """
         body = m.StudyRequest(
-            policy=json.loads(policy.to_json()), goal=goal, seed=seed, about=None if about is None else dict(about),
-            deadline=deadline, on_deadline=on_deadline, default_reward=default_reward, late=late,
-            propensities=propensities,
+            policy=json.loads(policy.to_json()), goal=plain("goal", goal), seed=seed,
+            about=None if about is None else dict(about), deadline=deadline, on_deadline=on_deadline,
+            default_reward=plain("default_reward", default_reward), late=late, propensities=propensities,
         )  # fmt: skip
         study = RemoteStudy(self._session, name)
         self._session.send("PUT", study.path, body, dict[str, Any])
@@ -170,21 +173,22 @@ class RemoteStudy:
 
     def tell(
         self, decision: m.Decision | str, reward: Told | None = None, *, constraints: npt.ArrayLike | None = None,
-        std: float | None = None, metrics: Mapping[str, float] | None = None, observed_at: float | None = None,
+        std: Std = None, metrics: Mapping[str, float] | None = None, observed_at: float | None = None,
         revise: bool = False,
     ) -> m.Answer:  # fmt: skip
         """Records the reward of a decision or of its id. `late` and `counted` of the answer say how it counts.
 
         `reward` is a number. If a decision is to be played several times (`decision.repeats`), it holds one number for
-        each play, or it is `nr.study.Rewards` of these plays. `std` is the standard deviation of its noise, where it is
-        known, and `metrics` are further numbers to keep with it. With `revise` it corrects an earlier reward.
+        each play, or it is `nr.study.Rewards` of these plays. Of several objectives it holds a value for each, in order
+        or by name. `std` is the standard deviation of its noise, where it is known, and `metrics` are further numbers
+        to keep with it. With `revise` it corrects an earlier reward.
 
         Raises:
             TrialError: the decision has a different reward, or there is no such decision.
         """
         body = m.RewardRequest(
             reward=None if reward is None else reward_of(reward), constraints=constraint_values(constraints),
-            std=std, metrics=plain("metrics", metrics), observed_at=observed_at, revise=revise,
+            std=plain("std", std), metrics=plain("metrics", metrics), observed_at=observed_at, revise=revise,
         )  # fmt: skip
         return self._session.send("PUT", f"{self._path_of(decision)}/reward", body, m.Answer)
 
@@ -215,7 +219,7 @@ class RemoteStudy:
 
     def add(
         self, point: Mapping[str, Any] | npt.ArrayLike, reward: Told, *, context: Context = None,
-        constraints: npt.ArrayLike | None = None, std: float | None = None,
+        constraints: npt.ArrayLike | None = None, std: Std = None,
         metrics: Mapping[str, float] | None = None, compare: bool = False, key: str | None = None,
     ) -> m.Observation:  # fmt: skip
         """Records an observation that no decision asked for, at parameters, a point `(d,)` or the number of an arm.
@@ -226,7 +230,7 @@ class RemoteStudy:
         place = "parameters" if isinstance(given, dict) else "arm" if isinstance(given, int) else "point"
         body = m.ObservationRequest(
             reward=reward_of(reward), context=context_of(context), constraints=constraint_values(constraints),
-            std=std, metrics=plain("metrics", metrics), compare=compare, **{place: given},
+            std=plain("std", std), metrics=plain("metrics", metrics), compare=compare, **{place: given},
         )  # fmt: skip
         return self._session.send("POST", f"{self.path}/observations", body, m.Observation, key_header(key))
 
@@ -309,7 +313,7 @@ class RemoteStudy:
     ) -> tuple[Array, Array]:  # fmt: skip
         """Returns posterior mean and standard deviation at points, or of all arms, each `(n,)`.
 
-        `channel` 0 is the reward, and j is constraint j.
+        `channel` 0 is the reward, and j is constraint j. Objectives after the first stand before constraints.
         """
         found = self._session.get(f"{self.path}/predict", m.Prediction, points=points, context=context, channel=channel)
         return numbers(found.mean), numbers(found.std)
@@ -323,9 +327,24 @@ class RemoteStudy:
         )
         return numbers(found.lower), numbers(found.upper)
 
-    def best(self, *, context: Context = None) -> m.DecisionInFull:
-        """Returns the answered decision with the highest posterior mean."""
-        return self._session.get(f"{self.path}/best", m.DecisionInFull, context=context)
+    def best(self, *, context: Context = None, weights: Weights = None) -> m.DecisionInFull:
+        """Returns the answered decision with the best posterior mean.
+
+        Of several objectives, it is a decision of the front for the `weights` of objectives, by name or in order.
+        """
+        return self._session.get(f"{self.path}/best", m.DecisionInFull, context=context, weights=weights)
+
+    def front(self) -> list[m.DecisionInFull]:
+        """Returns the decisions that no other beats, of several objectives: the best of each objective first."""
+        return self.front_values().decisions
+
+    def front_values(self, reference: npt.ArrayLike | None = None) -> m.Front:
+        """Returns the front with posterior means, bounds and its hypervolume (see `Study.front_values`)."""
+        return self._session.get(f"{self.path}/front", m.Front, reference=reference)
+
+    def hypervolume(self, reference: npt.ArrayLike | None = None) -> float:
+        """Returns the hypervolume of the front (see `Study.hypervolume`)."""
+        return float(numbers([self.front_values(reference).hypervolume])[0])
 
     def decision(self, decision: m.Decision | str) -> m.DecisionInFull:
         """Returns a decision with its reward or failure."""

@@ -43,7 +43,10 @@ from ..study.play_rewards import Rewards, is_several
 HIDDEN = np.ma.masked  # an array itself
 Points = npt.ArrayLike | Sequence[Mapping[str, Any]] | Mapping[str, Any]
 Context = npt.ArrayLike | Mapping[str, Any] | None
-Told = float | Sequence[float] | Array | Rewards  # of one play, or of several
+# Of one play, of several, or of several objectives.
+Told = float | Sequence[float] | Array | Rewards | Mapping[str, float]
+Weights = Sequence[float] | Array | Mapping[str, float] | None
+Std = float | Sequence[float | None] | Mapping[str, float | None] | None
 
 
 def decision_id(decision: m.Decision | m.DecisionInFull | str) -> str:
@@ -61,13 +64,19 @@ def key_header(key: str | None) -> dict[str, str]:
     return {"Idempotency-Key": key or str(uuid.uuid4())}
 
 
-def reward_of(value: Told) -> float | list[float | bool] | m.Sums:
-    """Returns a reward, or the rewards of several plays."""
+def reward_of(value: Told) -> float | list[float | bool] | dict[str, Any]:
+    """Returns a reward, the rewards of several plays, or the values of several objectives."""
     if isinstance(value, Rewards):
-        return m.Sums(**asdict(value))
+        return asdict(value)
+    if isinstance(value, Mapping):
+        return {str(name): _outcome(f"reward.{name}", each) for name, each in value.items()}
     if is_several(value):
         return [*finite_array("rewards", value).ravel().tolist()]
-    return outcome("reward", value, low=-LARGEST_REWARD, high=LARGEST_REWARD, why="It is what came of a decision.")
+    return _outcome("reward", value)
+
+
+def _outcome(name: str, value: Any) -> float:
+    return outcome(name, value, low=-LARGEST_REWARD, high=LARGEST_REWARD, why="It is what came of a decision.")
 
 
 def plain(name: str, value: Any) -> Any:

@@ -29,14 +29,7 @@ def log_of_study(study: Study) -> Log:
     Raises:
         InvalidInput: the domain is continuous, no trial has a propensity, or all are still waited for.
     """
-    domain = study.policy.domain
-    if not isinstance(domain, Arms):
-        raise InvalidInput(
-            "The study has no finite set of arms. On a continuum no decision is ever repeated, so its log says "
-            "nothing of other policies.",
-            advice="Decide among `nr.Arms(points)`, or a grid: `space.grid(5)`.",
-            topic="no_arms",
-        )
+    domain = _arms_of(study)
     trials, waiting = counted_trials(study)
     added = [trial.as_corrected().told_order == trial.asked_order for trial in trials]
     queued = sum(trial.enqueued for trial in trials)
@@ -70,6 +63,25 @@ def log_of_study(study: Study) -> Log:
     return checked(log.only(~failed, "failed"))
 
 
+def _arms_of(study: Study) -> Arms:
+    """Returns the arms of a study with one reward, or raises an error."""
+    domain, count = study.policy.domain, study.policy.objective_count
+    if count > 1:
+        raise InvalidInput(
+            f"The study has {count} objectives ({', '.join(study.policy.objective_names)}), and an evaluation is of "
+            "one reward.",
+            advice="Evaluate a table of one of them, with its values in the column `reward`.",
+        )
+    if not isinstance(domain, Arms):
+        raise InvalidInput(
+            "The study has no finite set of arms. On a continuum no decision is ever repeated, so its log says "
+            "nothing of other policies.",
+            advice="Decide among `nr.Arms(points)`, or a grid: `space.grid(5)`.",
+            topic="no_arms",
+        )
+    return domain
+
+
 def _least(study: Study, count: int) -> float | None:
     """Returns the lowest propensity that the policy's forced rounds allow, or None without such a floor."""
     explore = study.policy.explore if isinstance(study.policy, Policy) else None
@@ -87,4 +99,4 @@ def _contexts(study: Study, trials: list[Trial]) -> Any:
 def means(study: Study, context: Any) -> Array:
     """Returns the posterior mean of each arm, the larger the better, `(N,)`."""
     mean = study.predict(context=context)[0]
-    return mean if study.goal == "maximize" else -mean
+    return mean if study.goals[0] == "maximize" else -mean

@@ -58,7 +58,11 @@ def replayed(policy: Policy, log: Log, *, seed: int) -> tuple[Array, int]:
             f"A policy that is replayed decides among {many(len(log.actions), 'arm')}, one for each action of the log "
             f"in their order, and this one has {there}."
         )
-    goal = "maximize" if log.study is None else log.study.goal
+    if policy.objective_count > 1:
+        raise InvalidInput(
+            f"A policy that is replayed learns from one reward, and this one has {policy.objective_count} objectives."
+        )
+    goal = "maximize" if log.study is None else log.study.goals[0]
     study = Study(policy, goal=goal, seed=seed)
     study.quiet = True
     table, learned = np.zeros((len(log), len(domain))), 0

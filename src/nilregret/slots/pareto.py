@@ -93,8 +93,8 @@ class Pareto(Constraints):
         super().check(policy)
         if not policy.score.of_front:
             raise InvalidInput(
-                f"`Pareto` looks for a front, and `{type(policy.score).__name__}` scores one reward: take "
-                "`nr.slots.HypervolumeImprovement()`, or have `nr.auto(space, objectives=...)` choose."
+                f"`Pareto` looks for a front, and `{type(policy.score).__name__}` scores one reward.",
+                advice="Take `nr.slots.HypervolumeImprovement()`, or have `nr.auto(space, objectives=...)` choose.",
             )
         if policy.switching is not None:
             raise InvalidInput("A trial of several objectives is played once: leave `switching` out.")

@@ -112,6 +112,16 @@ def _of_length(orders: Orders, length: int) -> list[int]:
     return orders[length]
 
 
+def objectives_of(stored: StoredStudy) -> dict[str, Goal]:
+    """Returns the goal of each of several objectives by name, or an empty dict. The policy is not loaded."""
+    rule = plain_loads(stored.policy).get("constraints")  # Of a script, a number.
+    goals: list[Goal] | None = rule.get("goals") if isinstance(rule, dict) else None
+    if goals is None:
+        return {}
+    names = rule.get("names") or [f"objective {i + 1}" for i in range(len(goals))]
+    return dict(zip(names, goals, strict=True))
+
+
 PROPENSITIES = "propensities"  # The fact that decisions are recorded with their probability.
 ROUNDING = 1e-12  # Relative difference of two numbers that are equal but for rounding.
 SHORT = 60  # Characters of a value that an error still shows.

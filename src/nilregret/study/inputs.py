@@ -114,14 +114,14 @@ class Inputs:
                 f"`{argument}` is {shown(given)}, and a trial of this study has {each}.",
                 advice="Pass a number for each, in this order, or a dict of these names."
                 + f" {NO_REWARD}" * (given is None),
-                topic="unusable",
+                topic="unusable" if given is None else "values",
             )
         listed = list(given)
         if len(listed) != len(names):
             raise InvalidInput(
                 f"`{argument}` has {many(len(listed), 'number')}, and a trial of this study has {each}.",
                 advice="Pass a number for each, in this order, or a dict of these names.",
-                topic="unusable",
+                topic="values",
             )
         return listed
 

@@ -383,7 +383,9 @@ class Queries(Generic[D]):
             InvalidInput: the study has one objective, or the reference is no number for each.
         """
         if len(self.goals) == 1:
-            raise InvalidInput("This study has one objective, and no front: `best()` is its best trial.", topic="front")
+            raise InvalidInput(
+                "This study has one objective, and no front.", advice="`best()` is its best trial.", topic="one"
+            )
         return self.replica.query(
             lambda state: front_of(self.policy, self.goals, state, self._in_use(), reference=reference)
         )

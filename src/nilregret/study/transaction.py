@@ -227,9 +227,9 @@ class Transaction:
         if told.others and count and told.constraints is None and known is None:
             raise TrialError(
                 f"The objectives were told without the {many(count, 'constraint value')} that belong to them; nothing "
-                "was recorded. Usually `constraints=` was forgotten.",
+                "was recorded. Usually they were forgotten.",
                 advice="Tell them together: `study.tell(trial, values, constraints=g)`.",
-                topic="together",
+                topic="limits",
             )
 
     def tell(self, told: Told, revise: bool = False) -> Trial:

@@ -13,7 +13,7 @@ from ...errors import InvalidInput, NoRegretError
 from ...policy.policy import Policy
 from ...serialize import from_plain, plain_loads, to_plain
 from ...study.definition import PROPENSITIES, differences
-from ...study.direction import AnyPolicy, check_policy
+from ...study.direction import AnyPolicy, as_given, check_policy, goals_of, with_goals
 from ...study.stored import space_now
 from ...study.study import Study
 from ..auth.caller import OPERATOR, Caller, of_others, stored_name
@@ -48,7 +48,8 @@ def put(
     stored_as = stored_name(storage, caller.tenant, name)
     rule = Rule(body.deadline, body.on_deadline, body.default_reward, body.late)
     given = _policy(body, limits)
-    policy = about("default_reward", rule.policy, given, body.goal)
+    goals = about("goal", goals_of, given, body.goal)
+    policy = about("default_reward", rule.policy, with_goals(given, goals), goals[0])
     known = storage.find(stored_as)
     if known is None:
         within("policy", check_posterior, policy, limits)
@@ -59,12 +60,12 @@ def put(
     facts |= rule.fact | ({PROPENSITIES: True} if body.propensities else {})
     if known is None:
         about("name", new_study_name, "name", stored_as)
-        Study(policy, goal=body.goal, seed=body.seed, about=facts)  # raises an error before a row is written
+        Study(policy, goal=as_given(goals), seed=body.seed, about=facts)  # raises an error before a row is written
         text = json.dumps(facts, sort_keys=True)
-        known = storage.find_or_make(stored_as, policy=policy.to_json(), goal=body.goal, seed=body.seed, about=text)
+        known = storage.find_or_make(stored_as, policy=policy.to_json(), goal=goals[0], seed=body.seed, about=text)
         note_making(storage, known, caller)
     where = f"The study {name!r}"
-    same: tuple[Any, ...] = (policy, body.goal, body.seed, json.dumps(facts), where)
+    same: tuple[Any, ...] = (policy, goals[0], body.seed, json.dumps(facts), where)
     differing = differences(known, *same)
     if differing and differences(space_now(storage, known), *same):
         others = ", ".join(each.removeprefix(f"{FACT}.") for each in differing)
@@ -84,6 +85,8 @@ def _entry(differing: list[str], body: messages.StudyRequest) -> str:
         return inner or "on_deadline"
     if name in ("goal", "seed", PROPENSITIES):
         return name
+    if first == "constraints.goals":
+        return "goal"
     if name == "domain" and body.arms is not None:
         return "arms"
     if name in ("domain", "context") and body.space is not None:

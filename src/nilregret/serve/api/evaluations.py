@@ -12,7 +12,7 @@ from ...errors import InvalidInput, NoRegretWarning
 from ...evaluation import Evaluation, evaluate
 from ...evaluation.diagnostics import UNIFORM
 from ...study.study import Study
-from ..wire import messages as m
+from ..wire import evaluation_messages as m
 from ..wire.limits import Limits
 from ..wire.problems import about
 from .create_study import whole

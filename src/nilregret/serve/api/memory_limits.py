@@ -98,7 +98,7 @@ def _check_models(models: tuple[Candidate, ...], policy: Policy, limits: Limits)
     columns = 0 if policy.context is None else policy.context.dimension
     arms = policy.domain
     held = numbers_held(models, arms, columns) if isinstance(arms, Arms) else 0
-    if BYTES * held * (1 + policy.constraint_count) > limits.posterior_bytes:
+    if BYTES * held * policy.output_count > limits.posterior_bytes:
         raise InvalidInput(
             f"The models of this policy on {len(arms):,} arms would hold more than the "
             f"{limits.posterior_bytes / 2**20:,.0f} MB that this service takes: take fewer arms, or fewer columns of "

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from ..wire.messages import ID_PATTERN, NAME_PATTERN
+from ..wire.messages import ID_PATTERN, NAME_PATTERN, Sums
 from .operations import LONGEST_KEY, REFUSED, Operation, ResponseInfo
 
 # Examples of request bodies, and links between operations, for the OpenAPI document.
@@ -112,6 +112,7 @@ OF = {
     "StudyRequest": ("space", "context"),
     "WidenRequest": ("parameters",),
 }  # structures, and their entries that are parameters by name
+REWARDED = ("RewardRequest", "RewardItem", "ObservationRequest")  # structures whose `reward` may be `Sums`
 
 
 DEFINITIONS = "#/components/schemas/{name}"
@@ -138,7 +139,7 @@ PLACES: dict[str, dict[str, Any]] = {
 
 def document(operations: Sequence[Operation]) -> bytes:
     """Returns the whole document as JSON."""
-    kinds = [*_kinds(operations), *KINDS]
+    kinds = [*_kinds(operations), *KINDS, Sums]
     schemas, components = msgspec.json.schema_components(kinds, ref_template=DEFINITIONS)
     _describe_parameters(components)
     known = dict(zip(kinds, schemas, strict=True))
@@ -162,7 +163,7 @@ def document(operations: Sequence[Operation]) -> bytes:
 
 
 def _describe_parameters(components: dict[str, Any]) -> None:
-    """Adds the types of parameters to entries that are parsed like a file, after msgspec."""
+    """Adds the types of parameters and `Sums` to entries that are parsed after msgspec."""
     several = {"oneOf": [{"$ref": DEFINITIONS.format(name=kind.__name__)} for kind in KINDS]}
     for structure, entries in OF.items():
         for entry in entries:
@@ -170,6 +171,8 @@ def _describe_parameters(components: dict[str, Any]) -> None:
             for choice in described.get("anyOf", [described]):
                 if choice["type"] == "object":
                     choice |= {"additionalProperties": several, "minProperties": 1}
+    for structure in REWARDED:
+        components[structure]["properties"]["reward"]["anyOf"].append({"$ref": DEFINITIONS.format(name=Sums.__name__)})
 
 
 def _kinds(operations: Sequence[Operation]) -> list[type[msgspec.Struct]]:

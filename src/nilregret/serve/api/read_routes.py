@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -22,12 +22,23 @@ from ...study.study import Study
 from ..auth.caller import own_among
 from ..wire import messages as m
 from ..wire.problems import Problem, about
-from ..work.commands import LATE, OBSERVED, WOULD, tell_result
+from ..work.commands import LATE, NO_ANSWER, OBSERVED, WOULD, answer_of_note, tell_result
 from ..work.deadlines import DEFAULTED
-from ..work.events import Stream, events
+from ..work.events import Stream, events, several
 from ..work.worker import StudyWorker
 from .operations import Operation, ParsedRequest, ResponseInfo, Service, json_of
-from .replies import decision, download, earlier, listed, plays_of, study_in_full, study_said
+from .replies import (
+    decision,
+    download,
+    earlier,
+    finite,
+    listed,
+    objectives_said,
+    plays_of,
+    rows,
+    study_in_full,
+    study_said,
+)
 from .write_routes import ONE, STUDY
 
 
@@ -49,9 +60,18 @@ class ChannelQuery(PointsQuery, frozen=True):
 
 
 class BestQuery(Query, frozen=True):
-    """A context."""
+    """A context, and weights of several objectives."""
 
     context: Annotated[str | None, Meta(description="JSON: numbers, or parameters by name.")] = None
+    weights: Annotated[str | None, Meta(description="JSON: the weight of each objective, by name or in order.")] = None
+
+
+class FrontQuery(Query, frozen=True):
+    """A reference point of the hypervolume."""
+
+    reference: Annotated[str | None, Meta(description="JSON: a value of each objective, instead of the study's.")] = (
+        None
+    )
 
 
 class EventsQuery(Query, frozen=True):
@@ -111,29 +131,40 @@ async def one_decision(service: Service, request: ParsedRequest) -> ASGIApp:
     number = service.ids.number(request.caller.tenant, worker.stored, request.path["id"])
 
     def seen(study: Study) -> m.DecisionInFull:
-        trials = study.replica.snapshot()
-        if number >= len(trials):
+        if number >= len(study.replica.snapshot()):
             raise Problem(404, "no_decision", "This decision is no longer on record.", field="id")
-        trial = trials[number]
-        notes = {
-            kind: service.storage.notes(worker.stored, f"{kind}:{number}").get(f"{kind}:{number}")
-            for kind in (DEFAULTED, LATE, OBSERVED)
-        }
-        came = tell_result(worker, trials, trial)
-        late = None if notes[LATE] is None else json.loads(notes[LATE] or "")[0]
-        g = None if trial.constraints is None else trial.constraints.tolist()
-        given_up = trial.abandoned if trial.state == "abandoned" else None
-        return m.DecisionInFull(
-            **msgspec.structs.asdict(decision(worker, service.ids, trial)), state=trial.state, reward=trial.reward,
-            plays=plays_of(trial.reward, trial.plays), constraints=g,
-            reason=trial.reason if given_up is None else given_up.reason, told_at=trial.told_at,
-            late=came.late if notes[DEFAULTED] is None else late is not None,
-            counted=came.counted, defaulted=notes[DEFAULTED] is not None, late_reward=late,
-            observed_at=None if notes[OBSERVED] is None else json.loads(notes[OBSERVED] or ""),
-            std=trial.std, metrics=trial.metrics, corrected=[earlier(each) for each in trial.corrected],
-        )  # fmt: skip
+        return in_full(service, worker, [number])[0]
 
     return json_of(await worker.read(seen))
+
+
+def in_full(service: Service, worker: StudyWorker, numbers: Sequence[int]) -> list[m.DecisionInFull]:
+    """Returns decisions with their rewards and notes. It reads the study, so it needs a thread."""
+    trials = worker.study.replica.snapshot()
+    # A key with a number is also the beginning of others, which are read in vain.
+    which = str(numbers[0]) if len(numbers) == 1 else ""
+    kinds = [service.storage.notes(worker.stored, f"{kind}:{which}") for kind in (DEFAULTED, LATE, OBSERVED)]
+    return [_in_full(service, worker, trials, trials[number], *kinds) for number in numbers]
+
+
+def _in_full(
+    service: Service, worker: StudyWorker, trials: Sequence[Trial], trial: Trial, defaults: Mapping[str, str],
+    late_ones: Mapping[str, str], seen: Mapping[str, str],
+) -> m.DecisionInFull:  # fmt: skip
+    number = trial.number
+    came, defaulted = tell_result(worker, trials, trial), f"{DEFAULTED}:{number}" in defaults
+    late = answer_of_note(number, json.loads(late_ones.get(f"{LATE}:{number}", NO_ANSWER)))
+    g = None if trial.constraints is None else trial.constraints.tolist()
+    given_up = trial.abandoned if trial.state == "abandoned" else None
+    return m.DecisionInFull(
+        **msgspec.structs.asdict(decision(worker, service.ids, trial)), state=trial.state, reward=trial.reward,
+        plays=plays_of(trial.reward, trial.plays), constraints=g,
+        reason=trial.reason if given_up is None else given_up.reason, told_at=trial.told_at,
+        late=late.reward is not None if defaulted else came.late, counted=came.counted, defaulted=defaulted,
+        late_reward=late.reward, observed_at=json.loads(seen.get(f"{OBSERVED}:{number}", "null")),
+        std=trial.std, metrics=trial.metrics, corrected=[earlier(each) for each in trial.corrected], **several(trial),
+        late_values=several(late).get("values", msgspec.UNSET),
+    )  # fmt: skip
 
 
 async def predict(service: Service, request: ParsedRequest) -> ASGIApp:
@@ -183,12 +214,29 @@ async def _points(service: Service, request: ParsedRequest) -> tuple[Any, Any, A
 async def best(service: Service, request: ParsedRequest) -> ASGIApp:
     """Returns the decision with the highest posterior mean."""
     worker, context = await request.worker(service), _json("context", request.query.context)
-    trial = await worker.read(lambda study: about("context", partial(study.best, context=context)))
-    of_decision = ParsedRequest(
-        request.caller, scope=request.scope,
-        path={"name": worker.name, "id": service.ids.of(worker.tenant, worker.stored, trial.number)},
-    )  # fmt: skip
-    return await one_decision(service, of_decision)
+    weights = _json("weights", request.query.weights)
+
+    def seen(study: Study) -> m.DecisionInFull:
+        entry = "context" if weights is None else "weights"
+        trial = about(entry, partial(study.best, context=context, weights=weights))
+        return in_full(service, worker, [trial.number])[0]
+
+    return json_of(await worker.read(seen))
+
+
+async def front(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Returns the decisions that no other beats in the posterior means of several objectives."""
+    worker, reference = await request.worker(service), _json("reference", request.query.reference)
+
+    def seen(study: Study) -> m.Front:
+        found = study.front_values() if reference is None else about("reference", study.front_values, reference)
+        return m.Front(
+            objectives_said(worker.stored), in_full(service, worker, [trial.number for trial in found.trials]),
+            rows(found.mean), rows(found.std), rows(found.lower), rows(found.upper), finite(found.hypervolume),
+            listed(found.reference),
+        )  # fmt: skip
+
+    return json_of(await worker.read(seen))
 
 
 async def explain(service: Service, request: ParsedRequest) -> ASGIApp:
@@ -223,13 +271,16 @@ async def export(service: Service, request: ParsedRequest) -> ASGIApp:
 def _more_columns(service: Service, worker: StudyWorker) -> Callable[[Trial], dict[str, Any]]:
     """Returns further columns of a file of trials: the id, and the effect of the deadline rule."""
     defaults, late = (service.storage.notes(worker.stored, f"{kind}:") for kind in (DEFAULTED, LATE))
+    names = [f"late_values.{each.name}" for each in objectives_said(worker.stored)]
 
     def said(trial: Trial) -> dict[str, Any]:
-        after = late.get(f"{LATE}:{trial.number}")
+        after = answer_of_note(trial.number, json.loads(late.get(f"{LATE}:{trial.number}", NO_ANSWER)))
+        values = dict.fromkeys(names) | dict(zip(names, several(after).get("values", ()), strict=False))
         return worker.study.replica.roster.columns(trial) | {
             "id": service.ids.of(worker.tenant, worker.stored, trial.number),
             "defaulted": not trial.open and f"{DEFAULTED}:{trial.number}" in defaults,
-            "late_reward": None if after is None else json.loads(after)[0],
+            "late_reward": after.reward,
+            **values,
         }
 
     return said
@@ -249,9 +300,11 @@ async def apprentice(service: Service, request: ParsedRequest) -> ASGIApp:
         told = {number: value for number, value in rewards.items() if value is not None}
         same = [value for number, value in told.items() if would[number]["same"]]
         other = [value for number, value in told.items() if not would[number]["same"]]
+        groups = ([*told.values()], same, other) if len(study.goals) == 1 else ([], [], [])
+        explored = sum(would[number]["explored"] for number in told)
         return m.Apprentice(
-            len(told), len(same), len(same) / len(told) if told else None, _mean(list(told.values())), _mean(same),
-            _mean(other), sum(would[number]["explored"] for number in told),
+            len(told), len(same), len(same) / len(told) if told else None, _mean(groups[0]), _mean(groups[1]),
+            _mean(groups[2]), explored,
         )  # fmt: skip
 
     return json_of(await worker.read(seen))
@@ -315,6 +368,10 @@ READ_OPERATIONS = [
     Operation(method="GET", path=f"{STUDY}/best", name="best",
               summary="The answered decision of the highest posterior mean.", handler=best, query=BestQuery,
               answers={200: ResponseInfo("The decision.", m.DecisionInFull)}),
+    Operation(method="GET", path=f"{STUDY}/front", name="front",
+              summary="The decisions that no other beats, of several objectives.",
+              text="By posterior means, with intervals, and the volume that they dominate.", handler=front,
+              query=FrontQuery, answers={200: ResponseInfo("The front.", m.Front)}),
     Operation(method="GET", path=STUDY + "/explain/{number:int}", name="explain", summary="Say why it was decided so.",
               text="Recomputed from the record of what had happened before, which costs a replay of it.",
               handler=explain, query=ExplainQuery, answers={200: ResponseInfo("Why.", ("application/json",))}),
@@ -326,7 +383,7 @@ READ_OPERATIONS = [
     Operation(method="GET", path=f"{STUDY}/apprentice", name="apprentice",
               summary="How the policy compares with who was observed.",
               text="Of the observations sent with `compare`: how often the policy would have done the same, and what "
-              "came of it then and otherwise.",
+              "came of it then and otherwise. Of several objectives there are no mean rewards.",
               handler=apprentice, answers={200: ResponseInfo("The comparison.", m.Apprentice)}),
 ]  # fmt: skip
 HEALTH_OPERATIONS = [

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import msgspec
 import numpy as np
 from starlette.responses import StreamingResponse
 
@@ -19,13 +20,14 @@ from ...storage import StoredStudy
 from ...storage.record import Trial
 from ...storage.trial import Answer as Earlier
 from ...storage.trial import Plays
-from ...study.definition import PROPENSITIES
+from ...study.definition import PROPENSITIES, objectives_of
 from ...study.study import Study
 from ...study.trial_json import context_json, parameters_json
 from ..wire import messages
 from ..wire.decision_ids import Ids
 from ..work.commands import TellResult
 from ..work.deadlines import FACT, Rule
+from ..work.events import several
 from ..work.worker import StudyWorker
 
 
@@ -46,12 +48,24 @@ def study_said(name: str, algorithm: str, stored: StoredStudy) -> dict[str, Any]
     about.pop(FACT, None)
     if propensities:
         del about[PROPENSITIES]
+    objectives = objectives_said(stored)
     return {
-        "name": name, "algorithm": algorithm, "goal": stored.goal, "seed": stored.seed,
+        "name": name, "algorithm": algorithm, "seed": stored.seed,
+        "goal": [each.goal for each in objectives] or stored.goal, "objectives": objectives or msgspec.UNSET,
         "about": about, "propensities": propensities, "deadline": rule.deadline,
         "on_deadline": rule.on_deadline, "default_reward": rule.default_reward, "late": rule.late,
         "created_at": stored.created_at,
     }  # fmt: skip
+
+
+def objectives_said(stored: StoredStudy) -> list[messages.Objective]:
+    """Returns the objectives of a study, if there are several."""
+    return [messages.Objective(name, goal) for name, goal in objectives_of(stored).items()]
+
+
+def rows(table: Array) -> list[list[float | None]]:
+    """Returns a table as lists, with None for numbers that JSON does not have."""
+    return [listed(row) for row in table]
 
 
 def _policy(study: Study, stored: StoredStudy) -> Any:
@@ -100,20 +114,22 @@ def earlier(answer: Earlier) -> messages.Earlier:
     """Returns an answer that was corrected later."""
     g = None if answer.constraints is None else answer.constraints.tolist()
     plays = plays_of(answer.reward, answer.plays)
-    return messages.Earlier(answer.reward, plays, g, answer.reason, answer.time, answer.std, dict(answer.measured))
+    return messages.Earlier(
+        answer.reward, plays, g, answer.reason, answer.time, answer.std, dict(answer.measured), **several(answer)
+    )
 
 
 def answer(worker: StudyWorker, ids: Ids, result: TellResult) -> messages.Answer:
     """Returns the reply to a reward or a failure."""
-    trial, told = result.trial, result.told
-    g = None if trial.constraints is None else trial.constraints.tolist()
-    known = trial.reward, trial.plays, g, trial.std, trial.metrics
-    reward, plays, constraints, std, metrics = known if told is None else told
+    trial = result.trial
+    told = trial if result.told is None else result.told
+    g = None if told.constraints is None else told.constraints.tolist()
     reason = trial.abandoned.reason if trial.abandoned and trial.state == "abandoned" else trial.reason
     return messages.Answer(
-        id=ids.of(worker.tenant, worker.stored, trial.number), number=trial.number, state=trial.state, reward=reward,
-        plays=plays_of(reward, plays), constraints=constraints, reason=reason, late=result.late,
-        counted=result.counted, told_at=trial.told_at, sentence=result.sentence, std=std, metrics=metrics,
+        id=ids.of(worker.tenant, worker.stored, trial.number), number=trial.number, state=trial.state,
+        reward=told.reward, plays=plays_of(told.reward, told.plays), constraints=g, reason=reason, late=result.late,
+        counted=result.counted, told_at=trial.told_at, sentence=result.sentence, std=told.std,
+        metrics=dict(told.measured), **several(told),
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from ..wire import messages as m
 from ..wire.decision_ids import IdempotentRequest
 from ..wire.problems import problem_of
 from ..work.commands import Abandon, Decide, DecideResult, Observe, Tell
+from ..work.events import several
 from ..work.worker import StudyWorker
 from . import create_study
 from .operations import AGAIN, REFUSED, Operation, ParsedRequest, ResponseInfo, Service, json_of
@@ -151,7 +152,9 @@ async def observe(service: Service, request: ParsedRequest) -> ASGIApp:
     done = await worker.run(Observe(request.body, idempotent))
     service.metrics.count_observation(worker, again=done.again)
     trial, would = done.trial, done.would
-    said = m.Observation(trial.number, trial.reward or 0.0, None if would is None else m.Would(**would))
+    said = m.Observation(
+        trial.number, trial.reward or 0.0, None if would is None else m.Would(**would), **several(trial)
+    )
     return json_of(said, 201, AGAIN if done.again else ())
 
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ...storage import StoredStudy
+from ...study.definition import objectives_of
 from ...study.transaction import Transaction
 from ..auth.caller import Caller
 from ..wire.messages import AuditEntry
@@ -62,7 +63,8 @@ async def audited(
 
 def note_making(storage: NotesStorage, study: StoredStudy, caller: Caller) -> None:
     """Writes the first entry of a study that was just made, which no worker has open."""
-    key, entry = _entry(caller, study.created_at, ("make", {"seed": study.seed, "goal": study.goal}))
+    goal = list(objectives_of(study).values()) or study.goal
+    key, entry = _entry(caller, study.created_at, ("make", {"seed": study.seed, "goal": goal}))
     with storage.writing(study) as writer:
         writer.write_notes({key: _text(entry, DONE)})
 

@@ -72,7 +72,7 @@ def _largest(width: float, confidence: Confidence, rounds: int) -> float:
 def _proves(policy: Policy) -> bool:
     certain = policy.valid_for == "f" and policy.plain and not policy.explore.ever and policy.switching is None
     highest = policy.score.highest_bound and isinstance(policy.domain, Arms)
-    return certain and highest and not policy.constraint_count and policy.sketch is None and _grows(policy.confidence)
+    return certain and highest and policy.output_count == 1 and policy.sketch is None and _grows(policy.confidence)
 
 
 def _grows(confidence: Confidence) -> bool:

@@ -33,6 +33,10 @@ ADVICE = {
     "no_arms": "Put it with `arms`, or with a `grid` of its parameters.",
     "target": 'It is "uniform", "best", the number of an arm, probabilities of arms, or a whole policy.',
     "reward_range": "Give it as `reward_range`: [lowest, highest].",
+    "values": "Send a list of numbers in this order, or an object of these names.",
+    "limits": "Send them together: `constraints` beside `reward`.",
+    "one": "`GET .../best` has its best decision.",
+    "front": "`GET .../front` has the decisions that no other beats, and `GET .../best?weights=...` picks one of them.",
     "no_trial": "Numbers are those that came with the decisions.",
 }
 MISSING = {  # topics of errors that become 404, with the kind and the field of the problem
@@ -60,6 +64,12 @@ WORDS = {
     ADVICE["all_failed"]: "`study.trials()` has the reasons.",
     ADVICE["retired"]: "`study.add_arms` adds some, and `study.restore_arm` brings one back.",
     ADVICE["no_arm"]: "`study.arms()` lists them.",
+    ADVICE["one"]: "`study.best()` is its best decision.",
+    ADVICE["values"]: "Pass a number for each, in this order, or a dict of these names.",
+    ADVICE["limits"]: "Tell them together: `study.tell(decision, values, constraints=g)`.",
+    ADVICE["front"]: (
+        "`study.front()` returns the decisions that no other beats, and `study.best(weights=...)` picks one of them."
+    ),
 }
 
 

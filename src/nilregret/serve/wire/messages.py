@@ -10,10 +10,9 @@ import re
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import quote
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..._utils.checks import LONGEST_NAME
-from ...evaluation.estimators import Estimator
 
 # Names of studies in URLs, written so that browsers and proxies leave any name as it is.
 #
@@ -58,18 +57,24 @@ class Sums(Struct, forbid_unknown_fields=True, frozen=True):
     about: float = 0.0
 
 
+NUMBERS = {"additionalProperties": {"anyOf": [{"type": "number"}, {"type": "boolean"}]}}
 Rewards = (
     Reward
     | Annotated[
         list[float | bool],
-        Meta(min_length=1, description="Where `repeats` is above 1: one for each play, of all of them or fewer."),
+        Meta(
+            min_length=1,
+            description="The value of each objective, in order. Or where `repeats` is above 1: one for each play, of "
+            "all of them or fewer.",
+        ),
     ]
-    | Sums
-)
+    | Annotated[dict[str, Any], Meta(description="The value of each objective by name.", extra_json_schema=NUMBERS)]
+)  # A dict may be `Sums`, too. `Sums` is no part of the type, since msgspec takes one kind of object only.
 Metrics = Annotated[
     dict[Annotated[str, Meta(min_length=1, max_length=200)], float | bool],
     Meta(max_length=100, description="Further numbers to keep with the reward, by name."),
 ]
+Values = Annotated[list[float] | None, Meta(description="Of each objective, where there are several.")] | UnsetType
 Plays = Annotated[int | None, Meta(description="Of how many plays `reward` is the mean.")]
 Context = Annotated[
     list[float] | dict[str, Any] | None, Meta(description="What is known before: numbers, or parameters by name.")
@@ -79,6 +84,7 @@ POINT = {"type": "array", "items": {"type": "number"}}
 CHOICE: dict[str, Any] = {"anyOf": [{"type": "number"}, {"type": "boolean"}, POINT, {"type": "object"}]}
 Choices = Annotated[list[Any], Meta(extra_json_schema={"items": CHOICE})]
 Deadline = Annotated[float, Meta(gt=0, le=1e9, description="Seconds for which a reward is waited for.")]
+Goal = Literal["maximize", "minimize"]
 OnDeadline = Literal["abandon", "fail", "reward", "censor", "silence"]
 EventKind = Literal[
     "asked", "told", "limited", "abandoned", "corrected", "arms_added", "arms_retired", "arms_restored",
@@ -110,8 +116,9 @@ class StudyRequest(Request, frozen=True):
         Meta(
             description='How to decide, in the words of `[policy]` in a file: {"algorithm": "gp_ucb", "kernel": '
             '{"type": "matern"}, "noise": 0.1}. Left out: {"algorithm": "auto"}, which takes `noise`, `budget`, '
-            "`parallel`, `world`, `answers`, `reward`, `explore` and `constraints`. Or a whole policy as Python's "
-            "`policy.to_json()` writes it, which says all of it and has a `type`; then nothing of the next six."
+            "`parallel`, `world`, `answers`, `reward`, `explore`, `constraints` and `objectives` (their number or "
+            "names). Or a whole policy as Python's `policy.to_json()` writes it, which says all of it and has a "
+            "`type`; then nothing of the next six."
         ),
     ] = None
     space: Annotated[
@@ -130,16 +137,28 @@ class StudyRequest(Request, frozen=True):
     constraints: Annotated[
         int, Meta(ge=0, le=100, description="Values told with each reward, satisfied when <= 0.")
     ] = 0
-    goal: Literal["maximize", "minimize"] = "maximize"
+    goal: (
+        Goal | Annotated[list[Goal], Meta(min_length=1, description="Of each objective, where there are several.")]
+    ) = "maximize"
     seed: Annotated[int, Meta(ge=0, description="Of all random choices.")] = 0
     about: Annotated[dict[str, Any] | None, Meta(description="Facts to keep with it.")] = None
     deadline: Deadline | None = None
     on_deadline: Annotated[OnDeadline, Meta(description="What the absence of a reward means.")] = "abandon"
-    default_reward: Annotated[float | None, Meta(description="What stands in for a reward that does not come.")] = None
+    default_reward: Annotated[
+        float | list[float] | None,
+        Meta(description="What stands in for a reward that does not come; with several objectives a value for each."),
+    ] = None
     late: Annotated[Literal["drop", "count"], Meta(description="Of a reward after the deadline.")] = "drop"
     propensities: Annotated[
         bool, Meta(description="Whether each decision is recorded with its probability, for `evaluations`.")
     ] = False
+
+
+class Objective(Reply, frozen=True):
+    """One of several objectives."""
+
+    name: str
+    goal: Goal
 
 
 class StudySaid(Reply, frozen=True):
@@ -147,18 +166,19 @@ class StudySaid(Reply, frozen=True):
 
     name: str
     algorithm: str
-    goal: str
+    goal: str | list[str]
     seed: int
     about: dict[str, Any]
     deadline: float | None
     on_deadline: OnDeadline
-    default_reward: float | None
+    default_reward: float | list[float] | None
     late: str
     propensities: bool
     created_at: float
+    objectives: Annotated[list[Objective], Meta(description="Where there are several, in order.")] | UnsetType = UNSET
 
 
-class StudyInFull(StudySaid, frozen=True):
+class StudyInFull(StudySaid, frozen=True, kw_only=True):
     """A study with its trials and what the policy has learned."""
 
     policy: dict[str, Any]
@@ -225,9 +245,25 @@ class Decisions(Reply, frozen=True):
 
 
 Std = Annotated[float | None, Meta(description="Standard deviation of the noise of the reward; null where unknown.")]
+GivenStd = (
+    Std
+    | Annotated[list[float | None], Meta(description="Of each objective, in order.")]
+    | Annotated[dict[str, float | None], Meta(description="Of objectives by name; those left out are unknown.")]
+)
+Stds = (
+    Annotated[list[float | None] | None, Meta(description="`std` of each objective, where there are several.")]
+    | UnsetType
+)
 
 
-class Earlier(Reply, frozen=True):
+class Several(Reply, frozen=True, kw_only=True):
+    """The values of several objectives. `reward` and `std` are those of the first."""
+
+    values: Values = UNSET
+    stds: Stds = UNSET
+
+
+class Earlier(Several, frozen=True):
     """An answer that a later one has replaced."""
 
     reward: float | None
@@ -256,6 +292,9 @@ class DecisionInFull(Decision, frozen=True, kw_only=True):
     std: Std
     metrics: dict[str, float]
     corrected: Annotated[list[Earlier], Meta(description="What was told before, oldest first.")]
+    values: Values = UNSET
+    stds: Stds = UNSET
+    late_values: Values = UNSET
 
 
 # -- rewards -------------------------------------------------------------------------------------------------------
@@ -266,7 +305,7 @@ class RewardRequest(Request, frozen=True):
 
     reward: Rewards | None = None
     constraints: list[float] | None = None
-    std: Std = None
+    std: GivenStd = None
     metrics: Metrics | None = None
     observed_at: Annotated[float | None, Meta(description="When it was seen; kept with it.")] = None
     revise: Revise = False
@@ -285,7 +324,7 @@ class AbandonmentRequest(Request, frozen=True):
     reason: Reason = "its worker is gone"
 
 
-class Answer(Reply, frozen=True):
+class Answer(Several, frozen=True):
     """The answer to a decision, as it is on record."""
 
     id: str
@@ -356,7 +395,7 @@ class ObservationRequest(Request, frozen=True):
     arm: Annotated[int, Meta(ge=0)] | None = None
     context: Context = None
     constraints: list[float] | None = None
-    std: Std = None
+    std: GivenStd = None
     metrics: Metrics | None = None
     compare: Annotated[bool, Meta(description="Apprentice: say what the policy would have done.")] = False
 
@@ -371,7 +410,7 @@ class Would(Reply, frozen=True):
     explored: Annotated[bool, Meta(description="Whether that would have been a forced uniform round: mere chance.")]
 
 
-class Observation(Reply, frozen=True):
+class Observation(Several, frozen=True):
     """The observation on record."""
 
     number: int
@@ -506,6 +545,24 @@ class ConfidenceBounds(Reply, frozen=True):
     upper: list[float | None]
 
 
+class Front(Reply, frozen=True):
+    """The decisions that no other beats in the posterior means: the best of each objective first, then by the first.
+
+    The lists beside them have a row for each decision, and in it a value for each objective.
+    """
+
+    objectives: list[Objective]
+    decisions: list[DecisionInFull]
+    mean: list[list[float | None]]
+    std: list[list[float | None]]
+    lower: list[list[float | None]]
+    upper: list[list[float | None]]
+    hypervolume: Annotated[float | None, Meta(description="Of the means, beyond the reference.")]
+    reference: Annotated[
+        list[float | None], Meta(description="A value of each objective, which is worse than the front.")
+    ]
+
+
 class Feasibility(Reply, frozen=True):
     """The probability that each point satisfies all constraints."""
 
@@ -515,7 +572,7 @@ class Feasibility(Reply, frozen=True):
     ]
 
 
-class Event(Reply, frozen=True):
+class Event(Several, frozen=True):
     """An event of a trial, or a change of the study."""
 
     order: int
@@ -542,62 +599,6 @@ class Health(Reply, frozen=True):
     """The health of the service."""
 
     ok: bool
-
-
-class EvaluationRequest(Request, frozen=True):
-    """A policy to evaluate on the decisions of a study."""
-
-    policy: Annotated[
-        int | str | list[float] | dict[str, Any],
-        Meta(
-            description='"uniform"; "best", the arm that the study thinks best; the number of an arm; the probability '
-            'of each arm, as a list or by arm ({"3": 1}); or a whole policy as Python\'s `policy.to_json()` writes it, '
-            "which learns on the way."
-        ),
-    ]
-    estimator: Estimator = "snips"
-    delta: Annotated[float, Meta(gt=0, lt=1, description="With what probability the interval may miss.")] = 0.05
-    reward_range: (
-        Annotated[list[float], Meta(min_length=2, max_length=2, description="Least and largest possible reward.")]
-        | None
-    ) = None
-    floor: (
-        Annotated[float, Meta(gt=0, le=1, description="The lowest probability that an arm can have by design.")] | None
-    ) = None
-    default_reward: Annotated[float | None, Meta(description="What stands in for a reward that did not come.")] = None
-    seed: Annotated[int, Meta(ge=0, description="Of a policy that learns.")] = 0
-
-
-class PropensityCheckResult(Reply, frozen=True):
-    """The means of inverse propensities, which are 1 if these are right: an interval for each arm and for all."""
-
-    passed: bool
-    uniform: list[float]
-    actions: dict[str, list[float]]
-
-
-class EvaluationResult(Reply, frozen=True):
-    """The value of a policy, its mean reward for each decision, with an interval."""
-
-    estimator: str
-    value: Annotated[float | None, Meta(description="null where the log says nothing.")]
-    lower: float
-    upper: float
-    delta: float
-    estimates: dict[str, float | None]
-    effective_sample_size: float
-    overlap: Annotated[float, Meta(description="Share of the policy's choices that the log could have made.")]
-    largest_weight: float
-    rows: int
-    left_out: Annotated[dict[str, int], Meta(description="How many decisions, by reason.")]
-    logged: Annotated[float, Meta(description="The mean reward of the log.")]
-    logged_interval: list[float]
-    gain: Annotated[list[float], Meta(description="Interval of the value less that of the log.")]
-    reward_range: list[float]
-    check: PropensityCheckResult
-    cautions: list[str]
-    learned: Annotated[int | None, Meta(description="From how many decisions a policy that learns has learned.")]
-    text: Annotated[str, Meta(description="The same in sentences.")]
 
 
 Text = Annotated[str, Meta(max_length=10_000)]

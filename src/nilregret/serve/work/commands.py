@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple, final
 
 import msgspec
+import numpy as np
 
 from ..._utils.checks import number
 from ...domains.domain import Arms
@@ -18,18 +19,20 @@ from ...policy.engines import Decision
 from ...policy.explain import Propensity
 from ...policy.state import State
 from ...storage.record import Trial
-from ...storage.trial import Plays
+from ...storage.trial import Other, Plays
+from ...study.direction import AnyPolicy
 from ...study.explain import propensity_of
 from ...study.function import settings_at
 from ...study.play_rewards import Rewards, Told, check_plays, reason_of
 from ...study.transaction import Going, Transaction
 from ..wire import messages
 from ..wire.decision_ids import IdempotentRequest, key_of
-from ..wire.problems import Problem, about
+from ..wire.problems import Problem, about, unfit
 from .deadlines import DEFAULTED
 from .worker import Action, StudyWorker
 
 LATE, OBSERVED, WOULD = "late", "observed", "would"  # kinds of notes about a trial
+NO_ANSWER = "[null,null,null,null,null]"  # a note without a late answer (see `_merged`)
 PLACES = ("parameters", "point", "arm")  # entries of an observation, one of which says where it was made
 AHEAD = 60.0  # seconds by which the clocks of two machines may differ
 PAUSED = (
@@ -160,7 +163,7 @@ class TellResult(NamedTuple):
         late: whether the answer came after the deadline.
         counted: whether the policy learns from the answer.
         sentence: about a late answer, in words.
-        told: reward, plays, constraint values, noise and metrics that were told, if they differ from those on record.
+        told: the answer that was told, if it differs from the one on record.
         new: whether it is the decision's first answer from a caller.
         again: whether all of it was on record already.
     """
@@ -169,7 +172,7 @@ class TellResult(NamedTuple):
     late: bool
     counted: bool
     sentence: str | None = None
-    told: tuple[float | None, Plays | None, list[float] | None, float | None, dict[str, float]] | None = None
+    told: Told | None = None
     new: bool = False
     again: bool = False
 
@@ -194,7 +197,7 @@ class Tell(NamedTuple):
         if body.reward is None and body.constraints is None:
             raise InvalidInput("`reward` is missing: a reward, or constraint values, or both must be told.")
         field = "constraints" if body.reward is None else "reward"
-        answer = _rewards(body.reward), body.constraints, body.std, body.metrics
+        answer = _rewards(body.reward, study.policy), body.constraints, body.std, body.metrics
         told = about(field, study.inputs.answer, self.number, *answer)
         if body.observed_at is not None:
             number("observed_at", body.observed_at, high=study.replica.clock() + AHEAD, why=SEEN)
@@ -219,7 +222,7 @@ class Tell(NamedTuple):
         """Stores an answer that came after the deadline rule was applied. It counts if the rule says so."""
         check_plays(trial, told.plays)
         key = f"{LATE}:{self.number}"
-        before = json.loads(transaction.read_note(key) or "null") or [None] * 5
+        before = json.loads(transaction.read_note(key) or NO_ANSWER)
         late = _merged(trial.number, before, told, revise=revise)
         rule = worker.deadlines.rule
         counted = rule.late == "count"
@@ -233,9 +236,8 @@ class Tell(NamedTuple):
             if counted
             else f"It came after the deadline and does not count: {stands} stands. It is kept with the decision."
         )
-        now = late[0], late[2] and Plays(*late[2]), late[1], late[3], late[4] or {}
         return TellResult(
-            trial, late=True, counted=counted, sentence=sentence, told=now,
+            trial, late=True, counted=counted, sentence=sentence, told=answer_of_note(trial.number, late),
             new=before[0] is None and late[0] is not None, again=late == before,
         )  # fmt: skip
 
@@ -302,7 +304,7 @@ class Observe(NamedTuple):
         """Checks the observation, and returns the action that records it."""
         body, inputs = self.body, worker.study.inputs
         context = about("context", inputs.context, body.context)
-        answer = _rewards(body.reward), body.constraints, body.std, body.metrics
+        answer = _rewards(body.reward, worker.study.policy), body.constraints, body.std, body.metrics
         told = about("reward", inputs.observation, *answer)
         checked = worker.study.replica.checked
         entry, place = checked(lambda: self._place(worker))
@@ -345,12 +347,20 @@ class Observe(NamedTuple):
         }  # fmt: skip
 
 
-def _rewards(told: messages.Rewards | None) -> Any:
-    """Returns a reward, or the rewards of several plays, in the form that a study takes."""
-    if not isinstance(told, messages.Sums):
+class _Summed(msgspec.Struct):
+    """The entry of a body that holds the rewards of several plays, summed up."""
+
+    reward: messages.Sums
+
+
+def _rewards(told: messages.Rewards | None, policy: AnyPolicy) -> Any:
+    """Returns a reward, values of objectives, or the rewards of several plays, in the form that a study takes."""
+    if not isinstance(told, dict) or policy.objective_count > 1:
         return told
     try:
-        return Rewards(**msgspec.structs.asdict(told))
+        return Rewards(**msgspec.structs.asdict(msgspec.convert({"reward": told}, _Summed).reward))
+    except msgspec.ValidationError as error:
+        raise unfit("The body", error, _Summed) from None
     except InvalidInput as error:
         raise error.within("reward") from None
 
@@ -367,13 +377,16 @@ def _after_default(transaction: Transaction, number_: int) -> TellResult | None:
 def _merged(number_: int, before: Sequence[Any], told: Told, *, revise: bool) -> list[Any]:
     """Returns reward, constraint values, plays, noise and metrics that have come late, the earlier ones included.
 
+    Of several objectives, those after the first follow in a list: the value and its noise of each.
+
     Raises:
         TrialError: a different late answer came before, and `revise` is False.
     """
-    reward, g, plays, std, metrics = before
+    reward, g, plays, std, metrics, *others = before
     now = told.reward, None if told.constraints is None else told.constraints.tolist(), told.plays and list(told.plays)
     metrics = metrics if not told.measured else dict(told.measured)
-    known_reward, new_reward = [reward, plays, std], [now[0], now[2], told.std]
+    further = [[list(other) for other in told.others]] if told.others else []
+    known_reward, new_reward = [reward, plays, std, *others], [now[0], now[2], told.std, *further]
     for name, known, other in (("reward", known_reward, new_reward), ("constraint values", [g], [now[1]])):
         if known[0] is not None and other[0] is not None and known != other and not revise:
             raise TrialError(
@@ -382,7 +395,15 @@ def _merged(number_: int, before: Sequence[Any], told: Told, *, revise: bool) ->
                 topic="answered",
             )
     first = known_reward if now[0] is None else new_reward
-    return [first[0], g if now[1] is None else now[1], first[1], first[2], metrics]
+    return [first[0], g if now[1] is None else now[1], first[1], first[2], metrics, *first[3:]]
+
+
+def answer_of_note(number_: int, late: Sequence[Any]) -> Told:
+    """Returns the late answer that a note holds (see `_merged`)."""
+    reward, g, plays, std, metrics, *others = late
+    limits = None if g is None else np.array(g, dtype=np.float64)
+    further = tuple(Other(*each) for each in (others[0] if others else ()))
+    return Told(number_, reward, limits, plays and Plays(*plays), std, tuple((metrics or {}).items()), further)
 
 
 def tell_result(worker: StudyWorker, trials: Sequence[Trial], trial: Trial) -> TellResult:

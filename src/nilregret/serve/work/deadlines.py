@@ -31,6 +31,7 @@ from ...policy.policy import Policy
 from ...slots.pending import Censored
 from ...slots.silence import Imputed, by_exposure
 from ...storage.record import Trial
+from ...storage.trial import Other
 from ...study.direction import AnyPolicy, Goal
 from ...study.inputs import Inputs
 from ...study.play_rewards import Told
@@ -52,14 +53,15 @@ class Rule:
     Attributes:
         deadline: seconds from the decision. None means no deadline.
         on_deadline: see the table above.
-        default_reward: the recorded reward of "reward", or the imputed reward of "censor" and "silence".
+        default_reward: the recorded reward of "reward", or the imputed reward of "censor" and "silence". Of several
+            objectives, a value for each.
         late: for "fail", "reward" and "censor". With "drop" a late reward is kept in a note and does not count. With
             "count" a late reward corrects what was recorded at the deadline.
     """
 
     deadline: float | None = None
     on_deadline: OnDeadline = "abandon"
-    default_reward: float | None = None
+    default_reward: float | list[float] | None = None
     late: Late = "drop"
 
     def __post_init__(self) -> None:
@@ -98,8 +100,9 @@ class Rule:
         Raises:
             InvalidInput: the rule does not fit the policy.
         """
-        if self.default_reward is not None:
-            Inputs(policy, goal).reward(self.default_reward)
+        self._check_default(policy, goal)
+        if policy.objective_count > 1:
+            return policy
         exposed = self._exposed(policy)
         if exposed is not None:
             return exposed
@@ -116,10 +119,38 @@ class Rule:
                     "from those that come: leave it out. Rates on arms (`reward`), and `auto` for arms under contexts, "
                     "take one."
                 )
-            return policy.using(pending=Imputed(minimum=self.default_reward or 0.0))
+            return policy.using(pending=Imputed(minimum=self._imputed or 0.0))
         window = timedelta(seconds=self.deadline or 0.0)
         late = "accept" if self.late == "count" else "drop"
-        return policy.using(pending=Censored.within(window, minimum=self.default_reward, late=late))
+        return policy.using(pending=Censored.within(window, minimum=self._imputed, late=late))
+
+    def _check_default(self, policy: AnyPolicy, goal: Goal) -> None:
+        """Raises `InvalidInput` if the default reward cannot be told, or if the rule is of one reward only."""
+        count, default = policy.objective_count, self.default_reward
+        each = f"{count} objectives ({', '.join(policy.objective_names)})"
+        if count > 1 and self.on_deadline in ("censor", "silence"):
+            raise InvalidInput(
+                f"`on_deadline` {self.on_deadline!r} counts open trials as one reward, and this study has {each}: take "
+                "'abandon', 'fail', or 'reward' with a value for each as `default_reward`."
+            )
+        if default is None:
+            return
+        if isinstance(default, list) != (count > 1) or (isinstance(default, list) and len(default) != count):
+            wanted = "a number" if count == 1 else f"a list with a number for each of {each}"
+            raise InvalidInput(f"`default_reward` is {shown(default)}: it must be {wanted}.")
+        if count > 1 and policy.constraint_count:
+            raise InvalidInput(
+                "`default_reward` has no constraint values, which belong to the values of several objectives: take "
+                "'fail' or 'abandon' as `on_deadline`."
+            )
+        inputs = Inputs(policy, goal)
+        _ = inputs.reward(default) if count == 1 else inputs.answer(0, default)
+
+    def told(self, trial: int) -> Told:
+        """Returns the default reward as the answer to a trial."""
+        default = self.default_reward
+        first, *others = default if isinstance(default, list) else [default]
+        return Told(trial, first, None, others=tuple(Other(value) for value in others if value is not None))
 
     def _exposed(self, policy: AnyPolicy) -> AnyPolicy | None:
         """Returns the policy with open trials that count by their exposure, or None where they do not.
@@ -131,7 +162,12 @@ class Rule:
         if self.on_deadline == "reward" and (policy.pending.hallucinates or not policy.pending.as_answered):
             return None
         wait = None if self.deadline is None else timedelta(seconds=self.deadline)
-        return by_exposure(policy, wait, minimum=self.default_reward or 0.0)
+        return by_exposure(policy, wait, minimum=self._imputed or 0.0)
+
+    @property
+    def _imputed(self) -> float | None:
+        """The default reward of one objective."""
+        return None if isinstance(self.default_reward, list) else self.default_reward
 
 
 @final
@@ -215,5 +251,5 @@ class Deadlines:
         if self.rule.on_deadline == "fail":
             transaction.fail(trial.number, f"no reward came within {exact(trial.lease_until - trial.asked_at)} s")
         else:
-            transaction.tell(Told(trial.number, self.rule.default_reward, None))
+            transaction.tell(self.rule.told(trial.number))
         transaction.write_note(f"{DEFAULTED}:{trial.number}", json.dumps(self.rule.default_reward))

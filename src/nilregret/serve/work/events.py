@@ -18,6 +18,8 @@ from starlette.types import Receive, Scope, Send
 
 from ...storage.changes import ARM_KINDS, StudyChange
 from ...storage.record import Trial
+from ...storage.trial import Answer
+from ...study.play_rewards import Told
 from ...study.study import Study
 from ..wire import messages as m
 from ..wire.problems import Problem
@@ -49,6 +51,16 @@ def events(study: Study, after: int, most: int) -> m.Events:
     return m.Events(listed, listed[-1].order if listed else after, more=len(found) > most)
 
 
+def several(told: Trial | Answer | Told) -> dict[str, Any]:
+    """Returns the entries of `m.Several`: none unless further objectives were told."""
+    if not told.others:
+        return {}
+    return {
+        "values": [told.reward, *(other.value for other in told.others)],
+        "stds": [told.std, *(other.std for other in told.others)],
+    }
+
+
 def _change(change: StudyChange) -> m.Event:
     arms = [each.arm for each in change.arms] if change.kind in ARM_KINDS else None
     kind: Any = change.kind if arms is None else f"arms_{change.kind}"  # Each of these is a word of `EventKind`.
@@ -62,9 +74,11 @@ def _event(order: int, kind: str, trial: Trial) -> m.Event:
     if kind == "abandoned" and trial.abandoned is not None:
         at, reason = trial.abandoned.time, trial.abandoned.reason
     named: m.EventKind = kind  # type: ignore[assignment]  # both have the same words
-    reward = then.reward if kind in ("told", "corrected") else None
+    answered = kind in ("told", "corrected")
+    reward = then.reward if answered else None
     chance, std = trial.propensity if kind == "asked" else None, None if reward is None else then.std
-    return m.Event(order, named, trial.number, at, reward, reason, chance, None, std)
+    more = several(then) if answered else {}
+    return m.Event(order, named, trial.number, at, reward, reason, chance, None, std, **more)
 
 
 @final

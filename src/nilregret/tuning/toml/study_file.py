@@ -13,7 +13,7 @@ from ...algorithms.registry import PolicyContext, policy
 from ...algorithms.schema import convert, within
 from ...errors import InvalidInput, NoRegretError
 from ...serialize import loads
-from ...study.direction import AnyPolicy, Goal, check_goal, check_policy
+from ...study.direction import AnyPolicy, Goal, as_given, check_policy, goals_of
 from .config import Positive, named_space, read_toml, space_and_domain
 
 WANTED = (
@@ -27,7 +27,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     where: list[str] | str | None = None  # Limits of the parameters, such as "a + b <= 1".
     context: dict[str, dict[str, Any]] | None = None  # The parameters that are known before each decision.
     policy: dict[str, Any] | None = None
-    goal: str = "maximize"
+    goal: str | list[str] = "maximize"  # Of several objectives one word for all, or one for each.
     seed: Annotated[int, msgspec.Meta(ge=0)] = 0
     grid: Positive | dict[str, Positive] | None = None
     constraints: Annotated[int, msgspec.Meta(ge=0)] = 0  # The number of values told with each reward.
@@ -37,7 +37,7 @@ class Described(NamedTuple):
     """The policy, goal and seed in a file."""
 
     policy: AnyPolicy
-    goal: Goal
+    goal: Goal | tuple[Goal, ...]
     seed: int
 
 
@@ -81,4 +81,4 @@ def _described(file: _File, folder: Path) -> Described:
     else:
         place = PolicyContext(space, folder, file.constraints, context, live=True)
         made = within("policy", policy, file.policy, domain, place)
-    return Described(made, check_goal(file.goal), file.seed)
+    return Described(made, as_given(goals_of(made, file.goal)), file.seed)

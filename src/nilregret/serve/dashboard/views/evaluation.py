@@ -13,7 +13,7 @@ from ....domains.domain import Arms
 from ....errors import InvalidInput
 from ....evaluation.log import WAITING
 from ....study.study import Study
-from ...wire.messages import EvaluationRequest, EvaluationResult
+from ...wire.evaluation_messages import EvaluationRequest, EvaluationResult
 from .forms import number
 from .pictures import interval_bars, short
 
