@@ -309,6 +309,8 @@ DESCRIBED = [
     ExpectedImprovement(incumbent=S("mean"), margin=W(0)),
     ProbabilityOfImprovement(incumbent=S("reward"), margin=F(0)),
     RandomisedBound(shift=W(3), growth=F(0)),
+    nr.slots.ScalarisedBound(sizes=np.array([1.0, 2.0])),
+    nr.slots.ScalarisedSample(sizes=(F(1), W(2)), width=F(1)),
     ThompsonSample(grid=W(3), growth=W(0), per_norm=B(False), width=W(1)),
     nr.slots.GaussianDraws(width=F(0.3)),
     nr.slots.PerCost(S("euros"), ExpectedImprovement(margin=F(0.1))),

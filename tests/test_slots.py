@@ -38,6 +38,8 @@ FILLED = {
     "gp_ucb_cpd": {"memory", "explore", "switching"},
     "gp_ucb_sdf": {"pending", "switching"},
     "gp_ts_sdf": {"pending", "switching"},
+    "hypervolume_thompson": {"context", "constraints", "switching"},
+    "hypervolume_ucb": {"context", "constraints", "switching"},
     "gp_bucb": {"pending"},
     "gp_bts": {"pending"},
     "asy_ts": {"pending"},

@@ -199,7 +199,7 @@ def test_there_are_blocks_of_each_kind():
 
 @pytest.mark.parametrize("name", schema.ALGORITHMS)
 def test_every_algorithm_is_made_from_a_file(folder, name):
-    needs = {"eta": 1.0, "window": 3.0, "horizon": 50}
+    needs = {"eta": 1.0, "window": 3.0, "horizon": 50, "reference": [-2.0, -2.0]}
     more = [f"{entry} = {needs[entry]}" for entry in schema.ALGORITHMS[name].needed if entry in needs]
     more += ["norm_bound = 1.0"] * (name in ("igp_ucb", "gp_ts", "lb_gp_ucb"))
     text = POLICY.replace("gp_ucb", name)

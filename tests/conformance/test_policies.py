@@ -39,6 +39,8 @@ POLICIES = {
     "gp_ucb": functools.partial(make, nr.gp_ucb),
     "greedy_mean": functools.partial(make, nr.algorithms.greedy_mean),
     "greedy_variance": functools.partial(make, nr.algorithms.greedy_variance),
+    "hypervolume_thompson": functools.partial(make, nr.algorithms.hypervolume_thompson, reference=(-2.0, -2.0)),
+    "hypervolume_ucb": functools.partial(make, nr.algorithms.hypervolume_ucb, reference=(-2.0, -2.0)),
     "igp_ucb": functools.partial(make, nr.igp_ucb, norm_bound=1.0),
     "irgp_ucb": functools.partial(make, nr.irgp_ucb),
     "kernel_ucb": functools.partial(make, nr.kernel_ucb, eta=0.5),
@@ -56,16 +58,27 @@ def reward(trial):
     return float(np.sin(9 * trial.point[0]) + noise)
 
 
+def told(study, trial, shift=0.0):
+    """A reward or, where the policy has several objectives, the value of each."""
+    others = [shift + float(np.sin(5 * trial.point[0] + 2 * j)) for j in range(1, study.policy.objective_count)]
+    return (shift + reward(trial), *others) if others else shift + reward(trial)
+
+
 def answer(study, trial):
     """Tell a reward and, where the policy has constraints, a value of each."""
     values = [float(np.cos(7 * trial.point[0]))] * study.policy.constraint_count or None
-    study.tell(trial, reward(trial), constraints=values)
+    study.tell(trial, told(study, trial), constraints=values)
+
+
+def recorded(trial):
+    """What was told."""
+    return trial.values if trial.others else trial.reward
 
 
 def best(study):
     """The best trial; None where no trial has satisfied the constraints yet."""
     try:
-        return study.best()
+        return study.front()[0]
     except nr.errors.TrialError:
         assert study.policy.constraint_count
         assert all(trial.constraints[0] > 0 for trial in study.trials)
@@ -182,7 +195,7 @@ def test_answers_may_come_late_or_never(make):
     answered = nr.Study(make(), seed=6)
     for trial in study.trials:
         if trial.reward is not None:
-            answered.add(trial.point, trial.reward, constraints=trial.constraints)
+            answered.add(trial.point, recorded(trial), constraints=trial.constraints)
     np.testing.assert_allclose(study.predict(), answered.predict(), atol=1e-10)
 
 
@@ -190,7 +203,7 @@ def test_added_points_count_like_asked_ones(make):
     asked, added = nr.Study(make(), seed=0), nr.Study(make(), seed=0)
     play(asked, 12)
     for trial in asked.trials:
-        added.add(trial.point, trial.reward, constraints=trial.constraints)
+        added.add(trial.point, recorded(trial), constraints=trial.constraints)
     if asked.policy.algorithm == "lb_gp_ucb":  # whose turn it is hangs on who asked; what they have learned does not
         np.testing.assert_allclose(asked.lengthscales.weights, added.lengthscales.weights, atol=1e-12)
         return
@@ -205,7 +218,8 @@ def test_a_failed_arm_is_set_aside_until_it_is_answered(make):
     trial = study.ask()
     study.fail(trial, "the machine burnt down")
     assert trial.arm not in play(study, 30)[1:]
-    study.add(trial.point, 100.0, constraints=[0.0] * study.policy.constraint_count or None)
+    high = (100.0,) * study.policy.objective_count if study.policy.objective_count > 1 else 100.0
+    study.add(trial.point, high, constraints=[0.0] * study.policy.constraint_count or None)
     study.ask()
     assert study.replica.state.outputs.engine._failed == set()
     assert study.trials[trial.number].reason == "the machine burnt down"
@@ -222,20 +236,21 @@ def test_bounds_contain_the_mean_and_best_is_among_the_answered(make):
     if study.policy.constraint_count:  # then it is not the mean of the reward: tests/test_constraints.py
         assert study.best().constraints[0] <= 0
     else:
-        assert mean[study.best().arm] == max(mean[trial.arm] for trial in study.trials)
+        assert mean[study.front()[0].arm] == max(mean[trial.arm] for trial in study.trials)
     np.testing.assert_array_equal(study.predict(ARMS.points[[4, 2]])[0], mean[[4, 2]])
 
 
 def test_prior_mean_shifts_everything_with_it(make):
     plain = nr.Study(make(), seed=2)
     lowest = {"minimum": 48.0} if "minimum" in make.keywords else {}
+    lowest |= {"reference": (48.0, 48.0)} if "reference" in make.keywords else {}
     shifted = nr.Study(make(prior_mean=50.0, **lowest), seed=2)
     for _ in range(25):
         trials = plain.ask(), shifted.ask()
         assert trials[0].arm == trials[1].arm
         values = [0.0] * plain.policy.objective.constraints or None
-        plain.tell(trials[0], reward(trials[0]), constraints=values)
-        shifted.tell(trials[1], reward(trials[1]) + 50.0, constraints=values)
+        plain.tell(trials[0], told(plain, trials[0]), constraints=values)
+        shifted.tell(trials[1], told(shifted, trials[1], 50.0), constraints=values)
     np.testing.assert_allclose(plain.predict()[0] + 50.0, shifted.predict()[0], atol=1e-9)
 
 

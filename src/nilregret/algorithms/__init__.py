@@ -7,6 +7,7 @@ from .baselines import admmbo, bandit_oco
 from .chowdhury import gp_ts, igp_ucb, kernel_ucb
 from .definition import Slots as Slots
 from .desautels import asy_ts, gp_bts, gp_bucb
+from .golovin import hypervolume_thompson, hypervolume_ucb
 from .shi import gp_ucb_noiseless_constraints, gp_ucb_noisy_constraints
 from .srinivas import expected_improvement, gp_ucb, greedy_mean, greedy_variance, probability_of_improvement
 from .takeno import irgp_ucb
@@ -29,6 +30,8 @@ __all__ = [
     "gp_ucb_sdf",
     "greedy_mean",
     "greedy_variance",
+    "hypervolume_thompson",
+    "hypervolume_ucb",
     "igp_ucb",
     "irgp_ucb",
     "kernel_ucb",

@@ -128,6 +128,8 @@ _CONSTRAINED = (
 )
 # The algorithms that charge for constraint values by themselves.
 IN_EPOCHS = ("gp_ucb_noiseless_constraints", "gp_ucb_noisy_constraints")
+# The algorithms of which `constraints` is a number.
+COUNTED = (*IN_EPOCHS, "hypervolume_thompson", "hypervolume_ucb")
 ALGORITHMS_LEFT_OUT = dict.fromkeys(IN_EPOCHS, _CONSTRAINED)
 # A file says less than Python: one kernel, known noise, a number as lambda, the sense of constraints by its name.
 _TYPES: dict[str, Any] = {
@@ -146,7 +148,7 @@ def _algorithm(make: Callable[..., Policy], *, live: bool) -> Schema:
     arguments = signature(make).parameters
     in_epochs = make.__name__ in IN_EPOCHS
     refused = LEFT_OUT_LIVE if live else LEFT_OUT
-    if live and "constraints" in arguments and not in_epochs:
+    if live and "constraints" in arguments and make.__name__ not in COUNTED:
         refused = {name: why for name, why in refused.items() if name != "constraints"}
     follows = make is auto or (live and "reward" in arguments)  # The noise is learned, or follows from the reward.
     return Schema(
@@ -291,7 +293,7 @@ def policy(table: Mapping[str, Any], domain: D, place: PolicyContext) -> Policy[
     if place.live:
         _check_live(str(name), schema, arguments, place)
     if place.constraints:
-        counted = name in IN_EPOCHS or (name == "auto" and "constraints" not in arguments)
+        counted = name in COUNTED or (name == "auto" and "constraints" not in arguments)
         sense = arguments.get("constraints", EveryRound())
         arguments["constraints"] = place.constraints if counted else replace(sense, count=place.constraints)
     if place.context is not None:

@@ -37,6 +37,8 @@ from .explore import InitialDesign as InitialDesign
 from .explore import InTurn as InTurn
 from .explore import Situation as Situation
 from .explore import Uniform as Uniform
+from .front_draws import ScalarisedBound as ScalarisedBound
+from .front_draws import ScalarisedSample as ScalarisedSample
 from .front_scores import HypervolumeImprovement as HypervolumeImprovement
 from .front_scores import ScalarisedImprovement as ScalarisedImprovement
 from .lengthscales import LengthscaleBank as LengthscaleBank

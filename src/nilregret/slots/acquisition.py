@@ -193,6 +193,11 @@ class PointView(AcquisitionContext):
     def objective_paths(self) -> list[AcquisitionFunction]:
         """Returns a drawn function for each objective, with its gradients. The objectives are independent."""
 
+    @property
+    @abstractmethod
+    def objectives_symmetric(self) -> bool:
+        """True if the bounds of all objectives are multiples of the standard deviation."""
+
     @abstractmethod
     def without_failed(self, points: Array, scores: Array) -> Array:
         """Returns the scores `(n,)` of points `(n, d)`, with -inf near trials that have only failed.

@@ -75,15 +75,23 @@ class Driver:
             self.answer(study, study.trials[late])
         if step == ADDS:
             point = self.probes[0]
-            study.add(point, self._wave(trial), context=trial.context, constraints=self._constraints(trial))
+            told = self._told(trial, self._wave(trial))
+            study.add(point, told, context=trial.context, constraints=self._constraints(trial))
 
     def answer(self, study: Study, trial: Trial) -> None:
-        """Tells the reward, and the constraint values that the policy needs."""
+        """Tells the reward, further objectives, and the constraint values that the policy needs."""
         reward = self._reward(trial)
         each = [
             reward + 0.1 * i * self.policy.noise for i in range(min(trial.repeats, PLAYS))
         ]  # A trial may be played less often than asked.
-        study.tell(trial, each if len(each) > 1 else reward, constraints=self._constraints(trial))
+        told = each if len(each) > 1 else self._told(trial, reward)
+        study.tell(trial, told, constraints=self._constraints(trial))
+
+    def _told(self, trial: Trial, reward: float) -> float | tuple[float, ...]:
+        """Returns the reward, or the values of all objectives."""
+        others = range(1, self.policy.objective_count)
+        told = (reward, *(self._height * float(np.sin(5.0 * self._place(trial) + 2.0 * j)) for j in others))
+        return told if len(told) > 1 else reward
 
     def context(self, step: int) -> Array | None:
         """Returns the context of a step, one of three, so that contexts are repeated."""
@@ -108,11 +116,13 @@ class Driver:
         )  # fmt: skip
 
     def _limits(self, study: Study, context: Array | None) -> tuple[Any, ...]:
-        """Returns bounds and feasibility for constraints with posteriors of their own."""
+        """Returns bounds of the other outputs, and feasibility if some of them are constraints."""
         if self.policy.constraints is None:
             return ()
         channels = range(1, self.policy.constraints.count + 1)
         bounds = [study.bounds(self.probes, context=context, channel=j) for j in channels]
+        if not self.policy.constraint_count:
+            return tuple(bounds)
         return *bounds, study.feasible(self.probes, context=context), study.infeasible(context=context)
 
     # -- rewards -------------------------------------------------------------------------------------------------
@@ -150,9 +160,9 @@ def inside(domain: Domain, seed: list[int], count: int) -> Array:
     return uniform(domain, count, rng)
 
 
-def _best(study: Study) -> int | None:
+def _best(study: Study) -> list[int] | None:
     try:
-        return study.best().number
+        return [trial.number for trial in study.front()]
     except TrialError:
         return None
 

@@ -133,6 +133,11 @@ class PointRound(PointView):
         """Returns the bounds of each objective, with the gradients of mean and std, each `(n, d)`."""
         return self._slopes(self._aims, points)
 
+    @property
+    def objectives_symmetric(self) -> bool:
+        """True if the bounds of all objectives are multiples of the standard deviation."""
+        return all(each.bounds.pointwise and each.bounds.width is not None for each in self._aims)
+
     def objective_paths(self) -> list[AcquisitionFunction]:
         """Returns a drawn function for each objective."""
         return [self._path(one.belief, one.units.unit) for one in self._aims]
