@@ -171,6 +171,16 @@ def test_policy_and_environment_must_have_the_same_arms():
         nr.simulate(other, environment(), 5)
 
 
+def test_a_simulation_is_about_one_objective():
+    front = nr.auto(nr.Arms.grid(0, 1, 40), objectives=("loss", "recall"))
+    with pytest.raises(nr.errors.InvalidInput, match=r"2 objectives, .* the regret of one reward. .*hypervolume"):
+        nr.simulate(front, environment(), 5)
+    with pytest.raises(nr.errors.InvalidInput, match="2 objectives"):
+        nr.replicate(lambda: front, environment, 5, seeds=range(2))
+    with pytest.raises(nr.errors.InvalidInput, match=r"\[front\] .*The policy has 2 objectives"):
+        nr.compare({"auto": policy(), "front": front}, environment(), rounds=5, seeds=range(2))
+
+
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=30))
 def test_metrics_identities(regret):
     total, average = metrics.cumulative_regret(regret), metrics.average_regret(regret)

@@ -189,6 +189,12 @@ def check_fit(policy: AnyPolicy, env: Environment) -> None:
     check_policy(policy)
     if not isinstance(env, Environment):
         raise InvalidInput(f"`simulate` takes a policy and an environment, not {shown(env)}.")
+    if policy.objective_count > 1:
+        raise InvalidInput(
+            f"The policy has {policy.objective_count} objectives, and a simulation is about the regret of one reward.",
+            advice="`nr.maximize(f, space, objectives=..., policy=...)` plays it, and `result.study.hypervolume()` is "
+            "the volume of its front.",
+        )
     if policy.domain != env.domain or policy.context != env.contexts:
         raise InvalidInput(
             "The policy and the environment have different domains (or contexts): make both from the same."
