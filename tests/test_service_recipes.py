@@ -25,6 +25,7 @@ NEEDED = {
     "gp_ts_sdf": {"window": 3.0, "norm_bound": 1.0, "minimum": 0.0}, "gp_ucb_cpd": {"horizon": 50},
     "gp_ucb_sdf": {"window": 3.0, "norm_bound": 1.0, "minimum": 0.0}, "igp_ucb": {"norm_bound": 1.0},
     "gp_ts": {"norm_bound": 1.0}, "kernel_ucb": {"eta": 1.0}, "lb_gp_ucb": {"norm_bound": 1.0},
+    "hypervolume_thompson": {"reference": [-2.0, -2.0]}, "hypervolume_ucb": {"reference": [-2.0, -2.0]},
     "gp_ucb_noiseless_constraints": {"epoch": 5, "epochs": 3, "norm_bound": 1.0},
     "gp_ucb_noisy_constraints": {"epoch": 5, "epochs": 3, "norm_bound": 1.0},
 }  # fmt: skip
@@ -68,7 +69,7 @@ def test_every_algorithm_decides(client, algorithm):
     for _ in range(3):
         status, said = client.post("/v1/studies/new/decisions")
         assert status == 201, said
-        told = {"reward": 0.5} | ({"constraints": [0.1]} if limited else {})
+        told = {"reward": [0.5, 0.1] if "hypervolume" in algorithm else 0.5} | ({"constraints": [0.1]} if limited else {})
         assert client.put(f"/v1/studies/new/decisions/{said['decisions'][0]['id']}/reward", told)[0] == 200
 
 
