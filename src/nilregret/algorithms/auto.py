@@ -62,13 +62,8 @@ OWN = 0.01  # The lengthscale of what an arm shares with no other arm.
 
 
 def auto(
-    domain: D,
-    *,
-    context: Domain | None = None,
-    regret: Literal["simple", "cumulative"] | None = None,
-    noise: float | None = None,
-    budget: int | None = None,
-    parallel: int = 1,
+    domain: D, *, context: Domain | None = None, regret: Literal["simple", "cumulative"] | None = None,
+    noise: float | None = None, budget: int | None = None, parallel: int = 1,
     constraints: int | Constraints = 0,
     objectives: int | Sequence[str] = 1,
     world: Literal["stationary", "drifting", "switching"] = "stationary",
@@ -76,7 +71,7 @@ def auto(
     reward: Literal["bernoulli", "poisson", "bounded"] | KnownReward | None = None,
     cost: str | None = None,
     like: Any = None,
-) -> Policy[D]:
+) -> Policy[D]:  # fmt: skip
     """Returns the recommended policy if nothing is known: units, kernel, noise and mean of the rewards are learned.
 
     It consists of ordinary parts, which `print` shows and `policy.using(...)` replaces:
