@@ -578,7 +578,7 @@ def test_a_run_has_a_length(arguments, message):
 def test_the_progress_says_how_much_time_is_left(clock, capsys):
     nr.maximize(lasting(clock, 60.0), UNIT, seconds=150)
     assert capsys.readouterr().err.splitlines()[-1].startswith("objective: 3 trials, best ")
-    bar = Bar("s", 10, goal="maximize", show=False)
+    bar = Bar("s", 10, goals=("maximize",), show=False)
     study = nr.Study(nr.auto(UNIT))
     left = loop.TimeLeft(7200)
     bar.begun(study, left)

@@ -25,7 +25,14 @@ RULED = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 NARROWEST = 12  # Characters of a cell's lines.
 UNBROKEN = 16  # Characters of a cell that is not broken into lines.
 NOTHING = ("", "0")  # What a column holds that a terminal need not show.
-STYLES = {"best": "bold green", "better": "green", "failed": "red", "abandoned": "red", "pending": "yellow"}
+STYLES = {
+    "best": "bold green",
+    "on the front": "bold green",
+    "better": "green",
+    "failed": "red",
+    "abandoned": "red",
+    "pending": "yellow",
+}
 
 
 def is_terminal(file: TextIO | None = None) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from inspect import cleandoc
@@ -13,8 +13,8 @@ from ..domains.domain import Arms, Box, D, Domain, Space, check_domain
 from ..errors import InvalidInput
 from ..study.direction import AnyPolicy, Goal, check_policy
 from ..study.study import Study
-from .open_study import check_alone, check_constraint_count, check_cost, open_study
-from .outcome import ConstraintReader, Objective
+from .open_study import check_alone, check_constraint_count, check_cost, check_objectives, open_study
+from .outcome import ConstraintReader, Objective, checked_objectives
 from .result import Result
 from .run_options import Callback, Constraint, RunOptions, check_no_context
 from .stop import Enough
@@ -46,6 +46,8 @@ def optimize(
         policy: policy, or None.
         like: earlier studies, or None.
     """
+    if options.objectives is not None and like is not None:
+        raise InvalidInput("`like` is for one objective: leave it out.")
     if callable(space) and isinstance(options.objective, Space | Box | Arms):
         raise InvalidInput(f"`{goal}` takes the objective first and then the space: the two are swapped.")
     check_domain("space", space)
@@ -89,6 +91,7 @@ def _check_fits(policy: AnyPolicy, space: Domain, reader: ConstraintReader) -> N
             f"`policy` is for another domain: {shown(policy.domain)}, and `space` is {shown(space)}. Make both of one."
         )
     check_no_context(policy)
+    check_objectives(policy, reader)
     check_constraint_count(policy, reader)
 
 
@@ -105,6 +108,7 @@ def maximize(
     storage: str | Storage | None = None,
     name: str | None = None,
     constraints: Constraint = None,
+    objectives: Mapping[str, Goal] | Sequence[str] | None = None,
     policy: AnyPolicy | None = None,
     like: Any = None,
     executor: Executor | None = None,
@@ -162,6 +166,10 @@ def maximize(
               g_j <= 0 satisfies constraint j.
 
             Trials may violate constraints, since the border can only be found by trials on both sides.
+        objectives: several objectives, by name with their goals: {"loss": "minimize", "recall": "maximize"}. A list of
+            names takes the goal of this call. The objective returns a dict with these entries, or a tuple in this
+            order. Then `result.front` has the trials that no other one beats, and `result.best(weights=...)` picks one.
+            `stop`, `cost` and `like` are for one objective.
         policy: policy for this very space. Unless given, the one in the storage, or
             `auto(space, budget=trials, constraints=m, ...)`.
         like: earlier studies of similar problems, which need not be told how similar (see `auto`). The rewards of a
@@ -181,8 +189,8 @@ def maximize(
     """
     options = RunOptions(
         objective=objective, trials=trials, enqueue=enqueue, seconds=seconds, stop=stop, cost=cost,
-        constraints=constraints, executor=executor, in_flight=in_flight, timeout=timeout, callbacks=callbacks,
-        progress=progress,
+        constraints=constraints, objectives=checked_objectives(objectives, "maximize"), executor=executor,
+        in_flight=in_flight, timeout=timeout, callbacks=callbacks, progress=progress,
     )  # fmt: skip
     return optimize("maximize", options, space, seed=seed, storage=storage, name=name, policy=policy, like=like)
 
@@ -200,6 +208,7 @@ def minimize(
     storage: str | Storage | None = None,
     name: str | None = None,
     constraints: Constraint = None,
+    objectives: Mapping[str, Goal] | Sequence[str] | None = None,
     policy: AnyPolicy | None = None,
     like: Any = None,
     executor: Executor | None = None,
@@ -217,8 +226,8 @@ def minimize(
     """
     options = RunOptions(
         objective=objective, trials=trials, enqueue=enqueue, seconds=seconds, stop=stop, cost=cost,
-        constraints=constraints, executor=executor, in_flight=in_flight, timeout=timeout, callbacks=callbacks,
-        progress=progress,
+        constraints=constraints, objectives=checked_objectives(objectives, "minimize"), executor=executor,
+        in_flight=in_flight, timeout=timeout, callbacks=callbacks, progress=progress,
     )  # fmt: skip
     return optimize("minimize", options, space, seed=seed, storage=storage, name=name, policy=policy, like=like)
 
@@ -286,9 +295,11 @@ def run(
     check_no_context(policy)
     if constraints is None:
         constraints = policy.constraint_count or None
+    names = policy.objective_names if policy.objective_count > 1 else ()
     options = RunOptions(
         objective=objective, trials=trials, enqueue=enqueue, seconds=seconds, stop=stop, cost=cost,
-        constraints=constraints, executor=executor, in_flight=in_flight, timeout=timeout, callbacks=callbacks,
+        constraints=constraints, objectives=dict(zip(names, study.goals, strict=True)) if names else None,
+        executor=executor, in_flight=in_flight, timeout=timeout, callbacks=callbacks,
         progress=progress,
     )  # fmt: skip
     options.check(policy.domain)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from .._utils.checks import many, shown
 from ..algorithms.auto import auto
@@ -60,13 +60,17 @@ def open_study(
     """
     given, policy = policy, policy or _stored(domain, storage, name)
     if policy is None:
-        made = auto(domain, budget=budget, parallel=parallel, constraints=reader.count, cost=reader.cost)
-        policy = with_earlier(made, like, goal=goal)
+        made = auto(
+            domain, budget=budget, parallel=parallel, constraints=reader.count, cost=reader.cost,
+            objectives=reader.names or 1,
+        )  # fmt: skip
+        policy = made if like is None else with_earlier(made, like, goal=goal)
         if seconds is not None:
             policy = policy.using(explore=within_time(policy.explore, seconds, parallel=parallel))
+    check_objectives(policy, reader)
     check_constraint_count(policy, reader)
     check_cost(policy, reader.cost)
-    study = Study(policy, goal=goal, seed=seed, storage=storage, name=name, about=about)
+    study = Study(policy, goal=reader.goals or goal, seed=seed, storage=storage, name=name, about=about)
     if given is None and study.replica.roster.spaces is not None:
         _check_same(study.policy.domain, domain, storage, name)
     return study
@@ -79,6 +83,20 @@ def check_alone(like: Any, policy: object) -> None:
             "`like` and `policy` were both given, and a given policy stays as it is: leave one out.",
             advice="A policy that knows earlier studies is made by `nr.auto(space, like=...)`.",
         )
+
+
+def check_objectives(policy: AnyPolicy, reader: ConstraintReader) -> None:
+    """Raises an error if the policy has other objectives than answers have."""
+    count = max(len(reader.names), 1)
+    given = cast(Any, policy).constraints.names if policy.objective_count > 1 else None
+    if policy.objective_count == count and (given is None or given == reader.names):
+        return
+    theirs = ", ".join(map(repr, policy.objective_names)) if policy.objective_count > 1 else "one objective"
+    raise InvalidInput(
+        f"`objectives` are {', '.join(map(repr, reader.names)) or 'not given'}, and `policy` has {theirs}: make it by "
+        f"`nr.auto(space, objectives={reader.names or 1})`, or leave `policy` out.",
+        advice="A study on record has the policy with which it began: another `name` begins a new one.",
+    )
 
 
 def check_constraint_count(policy: AnyPolicy, reader: ConstraintReader) -> None:

@@ -22,7 +22,9 @@ from .._utils.numerals import exact
 from ..domains.domain import Arms, Domain, Space
 from ..errors import SHOWN, InvalidInput, TrialError, exception_text, printable
 from ..slots.costs import SECONDS
+from ..slots.pareto import checked_names
 from ..storage.trial import MOST_METRICS, Trial, is_metric_name, metric_of
+from ..study.direction import Goal, check_goal
 
 ALIKE = 0.7  # The likeness of two names, from 0 to 1, above which one is taken for a slip of the other.
 
@@ -40,21 +42,21 @@ class Outcome(NamedTuple):
     """The outcome of one evaluation.
 
     Attributes:
-        value: the objective's number, or None.
+        value: the objective's number, a tuple with that of each of several objectives, or None.
         reason: why there is no value, in words, or None.
         error: the exception that the objective raised, if that happened in this process.
         constraints: constraint values `(m,)`, if there are constraints.
-        std: standard deviation of the noise of the value, or None where it is unknown.
+        std: standard deviation of the noise of the value, or of each, or None where it is unknown.
         metrics: further numbers in the answer, by name.
         left_out: names of further entries that are no finite numbers.
         malformed: whether `reason` is a mistake of form, which further evaluations would repeat.
     """
 
-    value: float | None = None
+    value: float | tuple[float, ...] | None = None
     reason: str | None = None
     error: BaseException | None = None
     constraints: tuple[float, ...] | None = None
-    std: float | None = None
+    std: float | tuple[float | None, ...] | None = None
     metrics: Mapping[str, float] | None = None
     left_out: tuple[str, ...] = ()
     malformed: bool = False
@@ -76,6 +78,11 @@ def reward_in(answer: object) -> float:
         if "reward" not in answer:
             raise Malformed(f"its answer has no entry 'reward', only {', '.join(map(repr, answer)) or 'nothing'}")
         answer = answer["reward"]
+    if isinstance(answer, tuple | list) and len(answer) > 1 and all(real(each) is not None for each in answer):
+        raise Malformed(
+            f"its answer is {shown(answer)}, {len(answer)} numbers, and there is one objective: name them, as in "
+            "objectives={'loss': 'minimize', 'recall': 'maximize'}"
+        )
     return one_number(answer, "its answer")
 
 
@@ -89,10 +96,52 @@ def std_in(answer: object, limited: Collection[str] = ()) -> float | None:
     told = answer.get("std") if isinstance(answer, Mapping) else None
     if told is None:
         return None
-    std = one_number(told, "its entry 'std'")
+    return _std(told, "its entry 'std'")
+
+
+def _std(told: object, what: str) -> float:
+    std = one_number(told, what)
     if std < 0.0:
-        raise Unusable(f"its entry 'std' is {exact(std)}, and a standard deviation is at least 0")
+        raise Unusable(f"{what} is {exact(std)}, and a standard deviation is at least 0")
     return std
+
+
+def values_in(answer: object, names: Sequence[str]) -> tuple[float, ...]:
+    """Returns the value of each of several objectives in an answer: entries of a mapping, or a tuple in their order."""
+    each = _by_name(answer, names, "its answer")
+    return tuple(one_number(value, f"its objective {name!r}") for name, value in zip(names, each, strict=True))
+
+
+def stds_in(answer: object, names: Sequence[str], limited: Collection[str]) -> tuple[float | None, ...] | None:
+    """Returns the standard deviation of the noise of each of several objectives, None where it is unknown."""
+    if isinstance(answer, Mapping) and "std" not in answer:
+        _check_misspelt(answer, {*limited, *names})
+    told = answer.get("std") if isinstance(answer, Mapping) else None
+    if told is None:
+        return None
+    if isinstance(told, Mapping):
+        told = dict.fromkeys(names) | dict(told)
+    each = _by_name(told, names, "its entry 'std'")
+    return tuple(
+        None if std is None else _std(std, f"the std of {name!r}") for name, std in zip(names, each, strict=True)
+    )
+
+
+def _by_name(answer: object, names: Sequence[str], what: str) -> list[Any]:
+    """Returns an entry for each objective, unchecked."""
+    listed = ", ".join(map(repr, names))
+    if isinstance(answer, Mapping):
+        missing = next((name for name in names if name not in answer), None)
+        if missing is not None:
+            there = ", ".join(map(repr, answer)) or "nothing"
+            raise Malformed(f"{what} has no entry {missing!r}, which is an objective, only {there}")
+        return [answer[name] for name in names]
+    if isinstance(answer, tuple | list | np.ndarray) and len(answer) == len(names):
+        return list(answer)
+    raise Malformed(
+        f"{what} is {shown(answer)}, and there are {many(len(names), 'objective')}: it must be a dict with the entries "
+        f"{listed}, or a tuple with these numbers in this order"
+    )
 
 
 def metrics_in(answer: object, read: Collection[str]) -> tuple[dict[str, float] | None, tuple[str, ...]]:
@@ -175,8 +224,8 @@ class Rule:
         """Returns the distance beyond the bound, in the entry's units. It is at most 0 if the rule is satisfied."""
         if not isinstance(answer, Mapping):
             raise Malformed(
-                f"its answer is {shown(answer)}, and {self.entry!r} has a limit: it must be a dict with the entries "
-                f"'reward' and {self.entry!r}"
+                f"its answer is {shown(answer)}, and {self.entry!r} has a limit: it must be a dict with this entry "
+                "beside 'reward', or beside the objectives"
             )
         if self.entry not in answer:
             there = ", ".join(map(repr, answer)) or "nothing"
@@ -193,11 +242,15 @@ class ConstraintReader:
         count: m, the number of constraint values.
         each: m rules, or functions with the arguments of the objective. Empty if the answer has the values itself.
         cost: name of the entry that each answer must have as the cost of the trial, or None.
+        names: names of several objectives, whose values each answer must have. Empty for one.
+        goals: goal of each of several objectives. Empty for one, or if the study says them.
     """
 
     count: int = 0
     each: tuple[Rule | Callable[..., Any], ...] = ()
     cost: str | None = None
+    names: tuple[str, ...] = ()
+    goals: tuple[Goal, ...] = ()
 
     @property
     def functions(self) -> list[Callable[..., Any]]:
@@ -223,7 +276,7 @@ class ConstraintReader:
         limited = {each.entry for each in self.each if isinstance(each, Rule)}
         told = self.count > 0 and not self.each
         reward, values = _split(answer) if told else (answer, None)
-        value = reward_in(reward)
+        value = values_in(reward, self.names) if self.names else reward_in(reward)
         if told:
             found = _values(values, self.count)
         else:
@@ -233,8 +286,11 @@ class ConstraintReader:
                 else one_number(call(each), f"the answer of the constraint {_name(each)}")
                 for each in self.each
             )
-        std = None if "std" in limited else std_in(reward, limited)
-        read = ({"reward", "constraints"} if told else {"reward"}) | ({"std"} - limited)
+        std: Any = None
+        if "std" not in limited:
+            std = stds_in(reward, self.names, limited) if self.names else std_in(reward, limited)
+        own = set(self.names or ("reward",))
+        read = (own | {"constraints"} if told else own) | ({"std"} - limited)
         metrics, left_out = metrics_in(reward, read)
         if self.cost is not None:
             _check_cost(self.cost, metrics or {})
@@ -252,11 +308,43 @@ def _check_cost(name: str, metrics: Mapping[str, float]) -> None:
 
 
 UNLIMITED = ConstraintReader()
+READ = ("constraints", "std")  # Entries of an answer with a meaning of their own.
 
 
-def answer_reader(constraints: object, cost: str | None) -> ConstraintReader:
-    """Returns the reader of constraints that also checks the cost of a trial, an entry of the answer."""
+def checked_objectives(objectives: Any, goal: Goal) -> dict[str, Goal] | None:
+    """Returns the goal of each objective by name, or None for one objective.
+
+    Args:
+        objectives: a dict of goals by name, a list of names, or None.
+        goal: of each name in a list.
+    """
+    if objectives is None:
+        return None
+    is_list = isinstance(objectives, list | tuple)
+    if not (is_list or isinstance(objectives, Mapping)):
+        raise InvalidInput(
+            f"`objectives` is {shown(objectives)}: it must be a dict with the goal of each by its name, such as "
+            "{'loss': 'minimize', 'recall': 'maximize'}, or a list of names."
+        )
+    names = checked_names(list(objectives))
+    if len(names) < 2:
+        raise InvalidInput(
+            f"`objectives` has {many(len(names), 'entry')}: a front needs two at least.",
+            advice="Without `objectives`, `minimize` and `maximize` take the number that the objective returns.",
+        )
+    taken = next((name for name in names if name in READ), None)
+    if taken is not None:
+        raise InvalidInput(f"An objective has the name {taken!r}, an entry of answers with another meaning: rename it.")
+    return {name: goal if is_list else check_goal(objectives[name]) for name in names}
+
+
+def answer_reader(
+    constraints: object, cost: str | None, objectives: Mapping[str, Goal] | None = None
+) -> ConstraintReader:
+    """Returns the reader of constraints, of the cost of a trial and of several objectives, entries of the answer."""
     reader = constraint_reader(constraints)
+    if objectives is not None:
+        reader = replace(reader, names=tuple(objectives), goals=tuple(objectives.values()))
     if cost is not None and not is_metric_name(cost):
         raise InvalidInput(
             f"`cost` is {shown(cost)}: it must be the name of an entry of the objective's answer, or 'seconds'."

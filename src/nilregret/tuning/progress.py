@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter, deque
-from operator import gt, lt
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO, final
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .loop import TimeLeft
 
 LAST = 5  # Trials in the live view.
+BEST, ON_FRONT = "best", "on the front"  # States of a trial that no earlier one beats.
 OFTEN = 0.1  # Seconds between two drawings.
 REASONS = 3  # Reasons of failures that stay on the screen above the view.
 
@@ -48,21 +49,21 @@ class Bar:
     Args:
         name: name of the study.
         trials: number of trials wanted in all, or None for as many as there is time for.
-        goal: goal of the study.
+        goals: goal of each objective of the study.
         show: whether to show anything.
         file: where to write, stderr unless given.
         summary: whether a line at the end says how many trials there are and which is best.
     """
 
     def __init__(
-        self, name: str, trials: int | None, *, goal: str, show: bool = True, file: TextIO | None = None,
+        self, name: str, trials: int | None, *, goals: Sequence[str], show: bool = True, file: TextIO | None = None,
         summary: bool = True,
     ) -> None:  # fmt: skip
         self._file = sys.stderr if file is None else file
         self._show = show and self._file is not None
-        self._summary, self._name, self._trials, self._goal = summary, printable(name), trials, goal
-        self._better = gt if goal == "maximize" else lt
-        self._best: Trial | None = None
+        self._summary, self._name, self._trials = summary, printable(name), trials
+        self._signs = [1.0 if goal == "maximize" else -1.0 for goal in goals]
+        self._front: list[Trial] = []  # Trials that no other one beats in the values told: the best, of one objective.
         self._counts: Counter[str] = Counter()
         self._reasons: set[str] = set()
         self._last: deque[tuple[Trial, str]] = deque(maxlen=LAST)
@@ -104,8 +105,9 @@ class Bar:
         problem = _problem(trial)
         if problem is not None and self._is_news(problem.partition(": ")[2]):
             self.say(problem)
-        elif word == "best" and not self._redraws:
-            self.say(f"trial {trial.number}: best so far {_value(trial)}, {where(trial)}")
+        elif word in (BEST, ON_FRONT) and not self._redraws:
+            so_far = "best so far" if word == BEST else ON_FRONT
+            self.say(f"trial {trial.number}: {so_far} {_value(trial)}, {where(trial)}")
         self._draw(force=self._full)
 
     def say(self, text: str) -> None:
@@ -141,11 +143,21 @@ class Bar:
         self._counts["not feasible" if trial.feasible is False else trial.state] += 1
         if trial.feasible is False or trial.reward is None:
             return "not feasible" if trial.feasible is False else trial.state
-        best = self._best
-        if best is None or best.reward is None or self._better(trial.reward, best.reward):
-            self._best = trial
-            return "best"
-        return ""
+        single = len(self._signs) == 1  # The first of equal trials is the best one, and a front has them all.
+        if any(self._beats(other, trial, or_equals=single) for other in self._front):
+            return ""
+        self._front = [other for other in self._front if not self._beats(trial, other)] + [trial]
+        return BEST if single else ON_FRONT
+
+    def _beats(self, one: Trial, other: Trial, *, or_equals: bool = False) -> bool:
+        """Returns whether a trial was told values at least as good as those of another, and one better value."""
+        rises = [sign * (a - b) for sign, a, b in zip(self._signs, one.values or (), other.values or (), strict=True)]
+        return min(rises) >= 0.0 and (or_equals or max(rises) > 0.0)
+
+    @property
+    def _best(self) -> Trial | None:
+        """The best trial so far of one objective."""
+        return self._front[-1] if self._front and len(self._signs) == 1 else None
 
     @property
     def _full(self) -> bool:
@@ -171,9 +183,11 @@ class Bar:
     def _outcome(self) -> str:
         """The best trial, and how many were of no use."""
         bad = [f"{self._counts[s]} {s}" for s in ("failed", "abandoned", "not feasible") if self._counts[s]]
-        best = "no value yet" if self._best is None else f"best {_value(self._best)} (trial {self._best.number})"
-        if self._best is None and self._counts["not feasible"]:
-            best = "nothing feasible yet"
+        best = "nothing feasible yet" if self._counts["not feasible"] else "no value yet"
+        if self._best is not None:
+            best = f"best {_value(self._best)} (trial {self._best.number})"
+        elif self._front:
+            best = f"front of {many(len(self._front), 'trial')}"
         return ", ".join([best, *bad])
 
     # -- drawing -------------------------------------------------------------------------------------------------
@@ -239,12 +253,12 @@ class Bar:
         grid = Table.grid(padding=(0, 2, 0, 0), expand=True)
         for justify, ratio in (("right", None), ("right", None), ("left", None), ("left", 1)):
             grid.add_column(justify=justify, ratio=ratio, no_wrap=True, overflow="ellipsis")  # type: ignore[arg-type]
-        told = iter(numerals([trial.reward for trial, _ in self._last if trial.reward is not None]))
+        told = iter(numerals([value for trial, _ in self._last for value in trial.values or ()]))
         for trial, word in self._last:
             reason = (_problem(trial) or "").partition(": ")[2]
-            if word == "best" and trial is not self._best:
+            if word == BEST and trial is not self._best:
                 word = "better"  # It was the best when it came.
-            value = "" if trial.reward is None else next(told)
+            value = ", ".join(next(told) for _ in trial.values or ())
             grid.add_row(str(trial.number), value, word, printable(reason or where(trial)), style=STYLES.get(word))
         return grid
 
@@ -256,4 +270,4 @@ def _minutes(seconds: float) -> str:
 
 
 def _value(trial: Trial) -> str:
-    return numeral(trial.reward) if trial.reward is not None else ""
+    return ", ".join(map(numeral, trial.values or ()))

@@ -17,7 +17,7 @@ from ..slots.objective import satisfying
 from ..storage.record import Trial
 from ..storage.trial import metric_names
 from ..study.best import Certainty, closest_of, is_noisy, told_best, within_limits
-from ..study.direction import best_label
+from ..study.direction import best_label, check_one_objective
 from ..study.formatting import metrics_text, trials_html
 from ..study.function import answers_for_units
 from ..study.stored import portable
@@ -99,6 +99,7 @@ class Result(Generic[D]):
 
         It is one of those that satisfied all constraints. An error if there is none.
         """
+        check_one_objective(self.study.policy, "best_trial")
         best = self._best()
         if best is None and self.feasible is False:
             satisfying(self.trials)  # This raises an error that names the closest trial.
@@ -108,6 +109,19 @@ class Result(Generic[D]):
                 "`result.history` says what became of each."
             )
         return best
+
+    @property
+    def front(self) -> list[Trial[D]]:
+        """The trials that no other one beats, of several objectives: the best of each first (see `Study.front`)."""
+        return self.study.front()
+
+    def best(self, weights: Any = None) -> Trial[D]:
+        """Returns the best trial, or that of several objectives for these weights (see `Study.best`).
+
+        Args:
+            weights: weight of each of several objectives, by name or in order.
+        """
+        return self.best_trial if weights is None else self.study.best(weights=weights)
 
     @property
     def feasible(self) -> bool | None:
@@ -164,7 +178,8 @@ class Result(Generic[D]):
 
         - `number`: from 0.
         - `state`: "observed", "failed", "abandoned" (the executor cancelled it), or "pending" (the run was stopped).
-        - `value`: the value, or None.
+        - `value`: the value, or None. Of several objectives that of the first one.
+        - `values`: the value of each objective by name, or None. Only if there are several.
         - `reason`: why the trial failed or was abandoned, or None.
         - `seconds`: time from question to answer, or None.
         - `parameters`: a dict, or None if the domain has no named parameters.
@@ -177,6 +192,10 @@ class Result(Generic[D]):
         """
         trials = self.trials
         rows = [_row(trial) for trial in trials]
+        if len(self.study.goals) > 1:
+            names = self.study.policy.objective_names
+            told = [None if trial.values is None else dict(zip(names, trial.values, strict=True)) for trial in trials]
+            rows = [row | {"values": values} for row, values in zip(rows, told, strict=True)]
         if any(trial.std is not None for trial in trials):
             rows = [row | {"std": trial.std} for row, trial in zip(rows, trials, strict=True)]
         if any(trial.measured for trial in trials):
@@ -194,7 +213,8 @@ class Result(Generic[D]):
         """Returns the history as a table, with a row for each trial.
 
         There is a column "parameters.NAME" for each parameter. On domains without named parameters the columns are
-        "point.0", "point.1", ... Constraint values are in "constraints.0", ..., and metrics in "metrics.NAME".
+        "point.0", "point.1", ... Constraint values are in "constraints.0", ..., and metrics in "metrics.NAME". Several
+        objectives are in "values.NAME".
 
         >>> import nilregret as nr
         >>> result = nr.minimize(lambda x: (x - 2) ** 2, nr.Space(x=nr.Int(0, 4)), trials=5, progress=False)
@@ -204,11 +224,14 @@ class Result(Generic[D]):
         with needs("`to_pandas`", "pandas", "export", instead="`result.history` has the same as a list of dicts."):
             import pandas as pd
         rows, named = [], metric_names(self.trials)
+        several = self.study.policy.objective_names if len(self.study.goals) > 1 else ()
         for row in self.history:
             parameters, point = row.pop("parameters"), row.pop("point")
             prefix, entries = ("point", dict(enumerate(point))) if parameters is None else ("parameters", parameters)
             values = row.pop("constraints", None) or [None] * self.study.policy.constraint_count
             limits = {f"constraints.{j}": value for j, value in enumerate(values)}
+            told = dict.fromkeys(several) | (row.pop("values", None) or {})
+            limits = {f"values.{name}": value for name, value in told.items()} | limits
             found = row.pop("metrics", {})
             metrics = {f"metrics.{name}": found.get(name) for name in named}
             rows.append(row | limits | metrics | {f"{prefix}.{name}": value for name, value in entries.items()})
@@ -225,6 +248,8 @@ class Result(Generic[D]):
     ) -> Any:
         """Returns the first picture to look at: history, importance and slices. Needs the extra `plot`.
 
+        Of several objectives it is the front.
+
         The other pictures are in `nr.plots`. Each takes the result.
 
         Args:
@@ -239,15 +264,20 @@ class Result(Generic[D]):
         """
         from .. import plots
 
+        if len(self.study.goals) > 1 and of is None:
+            return plots.front(self, path, interactive=interactive)
         return plots.overview(self, path, of=of, range=range, label=label, interactive=interactive)
 
     def __repr__(self) -> str:
         states = [trial.state for trial in self.trials]
         counts = [many(len(states), "trial")] + [f"{states.count(s)} {s}" for s in STATES if s in states]
-        lines = [f"Result of {self.study.name!r} ({self.study.goal}): {', '.join(counts)}"]
+        goal = ", ".join(self.study.goals)
+        lines = [f"Result of {self.study.name!r} ({goal}): {', '.join(counts)}"]
         best = self._best()
-        if best is not None:
-            word = "recommended" if self._noisy else best_label(self.study.goal)
+        if len(self.study.goals) > 1:
+            lines += self._front_lines()
+        elif best is not None:
+            word = "recommended" if self._noisy else best_label(self.study.goals[0])
             lines += [f"best value: {briefly(best.reward)}, of trial {best.number} ({word})"]
             lines += [f"best at: {_place(best)}"]
             lines += [f"metrics there: {metrics_text(best.measured)}"] * bool(best.measured)
@@ -266,6 +296,19 @@ class Result(Generic[D]):
         best = self._best()
         number = None if best is None else best.number
         return trials_html(self.trials, caption=repr(self), best=number, about=self.study.about)
+
+    def _front_lines(self) -> list[str]:
+        """Returns a line about the front, and one about the best trial of each objective."""
+        found, names = self.study.front_values(), self.study.policy.objective_names
+        if not found.trials:
+            return ["front: no trial yet" if self.feasible is None else "front: no trial, as nothing was feasible"]
+        lines = [f"front: {many(len(found.trials), 'trial')}, hypervolume {briefly(found.hypervolume)}"]
+        for j, (name, goal) in enumerate(zip(names, self.study.goals, strict=True)):
+            means = found.mean[:, j]
+            trial = found.trials[int(means.argmax() if goal == "maximize" else means.argmin())]
+            told = ", ".join(f"{each} {briefly(value)}" for each, value in zip(names, trial.values or (), strict=True))
+            lines.append(f"best {name}: trial {trial.number} ({told}) at {_place(trial)}")
+        return lines
 
     def _posterior_mean(self, best: Trial[D]) -> list[str]:
         """Returns a line about the posterior mean of the best trial, if it differs from the value as shown."""
@@ -293,7 +336,9 @@ class Result(Generic[D]):
             return []
 
     def _best(self) -> Trial[D] | None:
-        best = told_best(self._candidates(), self.study.goal)
+        if len(self.study.goals) > 1:
+            return None
+        best = told_best(self._candidates(), self.study.goals[0])
         return best if best is None or not self._noisy else self.study.best()
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from .._utils.executors import check_executor
 from ..domains.domain import Domain
 from ..errors import InvalidInput, NoRegretError, StorageError, exception_text, warn
 from ..storage.record import Trial
-from ..study.direction import AnyPolicy
+from ..study.direction import AnyPolicy, Goal
 from ..study.queue import Queue
 from ..study.study import Study
 from ..study.transaction import Transaction
@@ -181,6 +181,7 @@ class RunOptions:
     stop: Enough | float | str | None = None
     cost: str | None = None
     constraints: Constraint = None
+    objectives: Mapping[str, Goal] | None = None
     executor: Executor | None = None
     in_flight: int | None = None
     timeout: float | None = None
@@ -194,6 +195,8 @@ class RunOptions:
             check_objective(constraint, domain, what="A function in `constraints`")
         check_lengths(self.trials, self.seconds)
         stop_rule(self.stop)
+        if self.objectives is not None:
+            self._check_front()
         if self.timeout is not None:
             number("timeout", self.timeout, low=0.0, open_low=True, high=LONGEST, why="It is in seconds.")
         check_executor(self.executor)
@@ -202,10 +205,20 @@ class RunOptions:
                 raise InvalidInput(f"A callback is called with (study, trial), and {shown(callback)} cannot be called.")
         flag("progress", self.progress)
 
+    def _check_front(self) -> None:
+        """Raises an error for an option that is for one objective."""
+        if self.stop is not None:
+            raise InvalidInput(
+                "`stop` is for one objective: no rule that ends a search for a front has held in tests.",
+                advice="Take `trials`, `seconds` or a callback.",
+            )
+        if self.cost is not None:
+            raise InvalidInput("`cost` is for one objective: leave it out, or make the cost one of the objectives.")
+
     @cached_property
     def reader(self) -> ConstraintReader:
-        """The reader of constraint values."""
-        return answer_reader(self.constraints, self.cost)
+        """The reader of objectives and constraint values."""
+        return answer_reader(self.constraints, self.cost, self.objectives)
 
     @cached_property
     def parallel(self) -> int:
@@ -217,7 +230,7 @@ class RunOptions:
         task: Any = Evaluation(self.objective, self.reader)
         return evaluated(
             study, task if self.timeout is None else TimeLimited(task, self.timeout), storage, trials=self.trials,
-            seconds=self.seconds, bar=Bar(study.name, self.trials, goal=study.goal, show=self.progress),
+            seconds=self.seconds, bar=Bar(study.name, self.trials, goals=study.goals, show=self.progress),
             executor=self.executor, in_flight=self.parallel, callbacks=self.callbacks, enqueue=self.enqueue,
             stop=stop_rule(self.stop),
             again="the same call goes on" if storage else "with a `storage` the same call would go on",

@@ -197,7 +197,7 @@ def _above_0(name: str, value: object, why: str) -> float:
 
 def _rising(study: Study, trials: list[Trial]) -> Array:
     """Returns the values told, of which more is better, `(n,)`, and -inf where a constraint was violated."""
-    sign = 1.0 if study.goal == "maximize" else -1.0
+    sign = 1.0 if study.goals[0] == "maximize" else -1.0
     return np.array([-math.inf if trial.feasible is False else sign * (trial.reward or 0.0) for trial in trials])
 
 

@@ -290,7 +290,7 @@ def task_of(study: Study, reference: str, *, timeout: float | None) -> Task:
 
 def _of_file(study: Study, path: Path, timeout: float | None) -> Task:
     job = config.load(path)
-    if job.domain != study.policy.domain or job.goal != study.goal:
+    if job.domain != study.policy.domain or job.goal != study.goals[0]:
         raise InvalidInput(
             f"{path} is of other parameters, or another goal, than study {study.name!r}: it must be the file that the "
             "study was made from."
