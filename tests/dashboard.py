@@ -165,6 +165,39 @@ def of_added_points(make):
     return study
 
 
+def both(trial):
+    """One objective to be minimised and one to be maximised."""
+    x, y = trial.point[:2]
+    return (x - 0.2) ** 2 + (y - 0.5) ** 2, 1.0 - (x - 0.8) ** 2 - (y - 0.5) ** 2
+
+
+def of_a_front(make):
+    policy = nr.auto(nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1)), objectives=("loss", "recall"), constraints=1)
+    study = make(policy, goal=("minimize", "maximize"))
+    play(study, 9, both, constraints=lambda trial: [trial.point[0] - 0.8])
+    study.tell(0, (0.3, 0.4), std=(0.1, None), constraints=[-0.1], metrics={"epochs": 3.0}, revise=True)
+    study.fail(study.ask(), "no disk")
+    study.abandon(study.ask(), "gone")
+    study.ask()
+    return study
+
+
+def of_five_objectives(make):
+    names = (MARKUP, 'loss\'s "own" {x} %s', "x", "n" * 90, "<b>a</b> & b")
+    policy = nr.auto(nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1)), objectives=names)
+    five = lambda trial: tuple(float(trial.point @ np.roll([1.0, -0.5], j)) + j for j in range(5))  # noqa: E731
+    return play(make(policy, goal="minimize"), 6, five)
+
+
+def of_one_front(make):
+    return play(make(nr.auto(nr.Arms.grid(0, 1, 9), objectives=3)), 1, lambda trial: (0.0, trial.point[0], 1.0))
+
+
+def of_no_front(make):
+    study = make(nr.auto(nr.Box([0, 0], [1, 1]), objectives=2, constraints=1))
+    return play(study, 2, both, constraints=lambda trial: [1.0])
+
+
 KINDS = {name: make for name, make in list(globals().items()) if name.startswith("of_")}
 
 
@@ -189,7 +222,7 @@ def copied(made, storage):
     for study in made.values():
         about = json.dumps(study.about, sort_keys=True)
         stored = storage.find_or_make(
-            study.name, policy=study.policy.to_json(), goal=study.goal, seed=study.seed, about=about
+            study.name, policy=study.policy.to_json(), goal=study.goals[0], seed=study.seed, about=about
         )
         with storage.writing(stored) as writer:
             writer.news(since=0, stamp="")

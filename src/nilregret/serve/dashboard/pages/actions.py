@@ -24,7 +24,19 @@ from ...wire.messages import AuditEntry, segment
 from ...wire.problems import Problem, problem_of
 from ...work.worker import StudyWorker
 from ..rendering import DID, caller_of, page
-from ..views.forms import ACTIONS, SHOWING, Call, answer_of, call, fields, number_of, seal, tags_text, trial_field
+from ..views.forms import (
+    ACTIONS,
+    SHOWING,
+    Call,
+    answer_of,
+    call,
+    field_of,
+    fields,
+    number_of,
+    seal,
+    tags_text,
+    trial_field,
+)
 from ..views.pictures import short
 from .common import STUDY, study_name, with_error_pages, worker_of
 from .trials import trial_notes
@@ -82,25 +94,32 @@ async def act(request: Request) -> Response:
         wanted = await worker.read(lambda study: call(study, action, given))
         done = await _done(request, worker, action, wanted, given.get("key", ""))
     except (Problem, NoRegretError) as error:
-        problem = problem_of(error)
-        return await _form(request, worker, action, given, refused=problem.sentence, status=problem.status)
+        return await _form(request, worker, action, given, refused=problem_of(error))
     return RedirectResponse(_after(worker, action, given, done), 303)
 
 
 async def _form(
-    request: Request, worker: StudyWorker, action: str, given: dict[str, str], *, refused: str = "", status: int = 200
+    request: Request, worker: StudyWorker, action: str, given: dict[str, str], *, refused: Problem | None = None
 ) -> Response:
+    """Shows the fields of an action, with the sentence of a refusal: beside its field if this is of an objective."""
+    status, sentence = (200, "") if refused is None else (refused.status, refused.sentence)
     if action in SHOWING:
         try:
             await worker.read(lambda study: number_of(study, given))
         except InvalidInput as error:
-            refused, status = ("", 200) if "trial" not in given else (str(error), 422)
+            sentence, status = ("", 200) if "trial" not in given else (str(error), 422)
             asked = [trial_field(given)]
-            return _page(request, worker, action, given, {}, status=status, fields=asked, refused=refused, sends="get")
+            return _page(request, worker, action, given, {}, status=status, fields=asked, refused=sentence, sends="get")
     there = await _there(request, worker, action, given)
     shown = await worker.read(lambda study: fields(study, action, there | given))
     hidden = {"trial": given["trial"]} if action in SHOWING else {}
-    return _page(request, worker, action, given, there, status=status, fields=shown, hidden=hidden, refused=refused)
+    beside = [
+        field["key"] for field in shown if field["beside"] and refused is not None and field["key"] == refused.field
+    ]
+    return _page(
+        request, worker, action, given, there, status=status, fields=shown, hidden=hidden, refused=sentence,
+        wrong="".join(beside),
+    )  # fmt: skip
 
 
 async def _confirmation(request: Request, worker: StudyWorker, action: str, given: dict[str, str]) -> Response:
@@ -109,7 +128,9 @@ async def _confirmation(request: Request, worker: StudyWorker, action: str, give
     try:
         wanted = await worker.read(lambda study: call(study, action, given))
     except InvalidInput as error:
-        return await _form(request, worker, action, given, refused=str(error), status=422)
+        return await _form(request, worker, action, given, refused=Problem(422, "invalid", str(error)))
+    except Problem as problem:
+        return await _form(request, worker, action, given, refused=problem)
     hidden = {name: value for name, value in given.items() if name not in ("confirmed", "seal", "key")}
     return _page(request, worker, action, given, there, said=wanted.said, hidden=hidden, change=urlencode(hidden))
 
@@ -118,7 +139,15 @@ def _page(
     request: Request, worker: StudyWorker, action: str, given: dict[str, str], there: dict[str, str], *,
     status: int = 200, **more: Any,
 ) -> Response:  # fmt: skip
-    base: dict[str, Any] = {"fields": [], "refused": "", "said": "", "hidden": {}, "change": "", "sends": "post"}
+    base: dict[str, Any] = {
+        "fields": [],
+        "refused": "",
+        "wrong": "",
+        "said": "",
+        "hidden": {},
+        "change": "",
+        "sends": "post",
+    }
     return page(
         request, "action.html", status=status, name=study_name(request), action=action, which=ACTIONS[action],
         seal=_seal(worker, action, there), key=given.get("key") or secrets.token_hex(KEY_BYTES), **(base | more),
@@ -146,7 +175,7 @@ def _same(study: Study, action: str, given: dict[str, str], there: dict[str, str
     """Returns whether a form wants what is on record already."""
     try:
         return call(study, action, given).body == call(study, action, given | there).body
-    except InvalidInput:  # the record has no answer that could be typed
+    except (InvalidInput, Problem):  # the record has no answer that could be typed
         return False
 
 
@@ -231,7 +260,7 @@ async def called(request: Request, method: str, path: str, body: dict[str, Any],
     reply: dict[str, Any] = msgspec.json.decode(b"".join(message.get("body", b"") for message in received))
     if status >= 400:
         fault = reply["error"]
-        raise Problem(status, fault["kind"], fault["sentence"])
+        raise Problem(status, fault["kind"], fault["sentence"], field=field_of(fault.get("field", "")))
     return reply
 
 

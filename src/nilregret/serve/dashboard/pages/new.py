@@ -13,7 +13,20 @@ from ....errors import InvalidInput, NoRegretError
 from ...wire.messages import segment
 from ...wire.problems import Problem, problem_of
 from ..rendering import page
-from ..views.new_study import ANSWERS, CONTEXTS, PARAMETERS, REWARDS, SENSES, TYPES, WAITING, code_of, request_of
+from ..views.new_study import (
+    ANSWERS,
+    CONTEXTS,
+    EACH,
+    GOALS,
+    OBJECTIVES,
+    PARAMETERS,
+    REWARDS,
+    SENSES,
+    TYPES,
+    WAITING,
+    code_of,
+    request_of,
+)  # fmt: skip
 from .actions import ADDRESS_BYTES, called, given_of
 from .common import base_of, with_error_pages
 
@@ -62,14 +75,17 @@ def _shown(request: Request, given: dict[str, str]) -> Response:
         name, body = _wanted(given)
     except InvalidInput as error:
         return _page(request, given, refused=str(error), status=422)
+    except Problem as problem:
+        return _page(request, given, refused=problem.sentence, wrong=problem.field, status=422)
     return _page(request, given, code=code_of(name, body, base_of(request)))
 
 
 def _page(request: Request, given: dict[str, str], *, status: int = 200, **more: Any) -> Response:
-    base: dict[str, Any] = {"refused": "", "code": []}
+    base: dict[str, Any] = {"refused": "", "wrong": "", "code": []}
     return page(
         request, "new.html", status=status, given=given, types=TYPES, answers=ANSWERS, waiting=WAITING,
-        rewards=REWARDS, senses=SENSES, parameters=PARAMETERS, contexts=CONTEXTS, **(base | more),
+        rewards=REWARDS, senses=SENSES, parameters=PARAMETERS, contexts=CONTEXTS, goals=GOALS, each=EACH,
+        objectives=OBJECTIVES, **(base | more),
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from ...auth.caller import own_among
 from ...work.study_notes import notes_of
 from ...work.workers import NotesStorage
 from ..rendering import caller_of, page
-from ..views.studies_list import DAYS, LATEST, SORTS, STATES, Wanted, digest, items_of, listed, row
+from ..views.studies_list import DAYS, LATEST, SORTS, STATES, Wanted, digest, items_of, listed, objectives_of, row
 from .common import with_error_pages
 
 
@@ -58,7 +58,10 @@ def _rows(storage: NotesStorage, tenant: str, wanted: Wanted) -> tuple[list[dict
     items = items_of(storage, own, notes, now=now)
     shown, facts = listed(items, wanted, now=now)
     outcomes = storage.latest([item.stored.id for item in shown], LATEST)
-    return [row(item, [each.reward for each in outcomes.get(item.stored.id, [])]) for item in shown], facts
+    return [
+        row(item, [each.reward for each in outcomes.get(item.stored.id, [])], objectives_of(storage, item))
+        for item in shown
+    ], facts
 
 
 async def api(request: Request) -> Response:

@@ -17,8 +17,9 @@ from ....study.study import Study
 from ...watch.signals import Signal
 from ...work.study_notes import StudyNotes
 from ..rendering import caller_of, page
+from ..views.front import front_view
 from ..views.health import health
-from ..views.progress import progress
+from ..views.progress import channels_of, progress
 from ..views.settings import settings
 from ..views.standing import next_step, standing, standing_status
 from ..views.status import is_unchanged
@@ -43,7 +44,12 @@ def tab(template: str, view: Callable[[Study, dict[str, str]], dict[str, Any]]) 
 def _progress(study: Study, query: dict[str, str]) -> dict[str, Any]:
     """Returns the picture of all trials, or of those between two places."""
     first, last = (whole_in(query.get(name, "")) for name in ("from", "to"))
-    return progress(study, between=None if first is None or last is None else (float(first), float(last)))
+    between = None if first is None or last is None else (float(first), float(last))
+    return progress(study, between=between, key=query.get("channel", ""))
+
+
+def _overview(study: Study, query: dict[str, str]) -> dict[str, Any]:
+    return {"picture": progress(study), "channels": channels_of(study, "")} | front_view(study, query)
 
 
 def frame(request: Request, study: Study, notes: StudyNotes, *, now: float) -> dict[str, Any]:
@@ -108,7 +114,7 @@ async def settings_tab(request: Request) -> Response:
 
 
 ROUTES = [
-    Route(STUDY, tab("overview.html", lambda opened, _: {"picture": progress(opened)})),
+    Route(STUDY, tab("overview.html", _overview)),
     Route(f"{STUDY}/health", tab("health.html", lambda opened, _: health(opened, now=time.time()))),
     Route(f"{PART}/health", tab("health_parts.html", lambda opened, _: health(opened, now=time.time()))),
     Route(f"{STUDY}/settings", settings_tab),
@@ -116,4 +122,6 @@ ROUTES = [
     Route(f"{PART}/signals", signals),
     Route(f"{PART}/standing", standing_part),
     part("progress", "figure.html", lambda opened, query: {"key": "progress", "picture": _progress(opened, query)}),
+    part("front", "front.html", front_view),
+    part("front-now", "front_now.html", front_view),
 ]

@@ -16,6 +16,7 @@ from ...api.evaluations import evaluated, policy_of
 from ...wire.advice import sentence_of
 from ..rendering import caller_of, page
 from ..views.evaluation import ADDRESS, ESTIMATORS, evaluation_request, evaluation_view, recorded
+from ..views.objectives import has_front, one_reward_alone
 from ..views.value_of_learning import value_view
 from .common import PART, STUDY, read, study_name, with_error_pages
 from .study import tab
@@ -57,12 +58,14 @@ async def evaluation(request: Request) -> Response:
     other = await _policy_of(request, query["like"].strip())
 
     def view(opened: Study) -> dict[str, Any]:
-        if not (recorded(opened) and asked):
-            return {"recorded": recorded(opened), "why_not": WHY_NOT, "result": None}
+        why_not = one_reward_alone(opened, "what another policy would have earned") or WHY_NOT
+        known = recorded(opened) and not has_front(opened)
+        if not (known and asked):
+            return {"recorded": known, "why_not": why_not, "result": None}
         said = evaluation_request(query | ({"policy": "best"} if other is not None else {}))
         limits = request.app.state.service.settings.limits
         policy = policy_of(limits, said.policy) if other is None else other
-        return {"recorded": True, "result": evaluation_view(evaluated(opened, policy, said), opened.goal)}
+        return {"recorded": True, "result": evaluation_view(evaluated(opened, policy, said), opened.goals[0])}
 
     refused = ""
     try:

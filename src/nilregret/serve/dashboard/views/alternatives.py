@@ -103,7 +103,7 @@ def doubt_of(study: Study, answered: Sequence[Trial]) -> float:
     if fitted is None or any(trial.std is not None for trial in answered):
         return 1.0
     variance, units = fitted
-    sign = 1.0 if study.goal == "maximize" else -1.0
+    sign = 1.0 if study.goals[0] == "maximize" else -1.0
     rewards = units.scaled_all([sign * (trial.reward or 0.0) for trial in answered])
     repeats = _noise_of_repeats(answered, np.array(rewards, dtype=np.float64))
     return 1.0 if repeats is None else max(1.0, repeats / math.sqrt(variance))
@@ -171,7 +171,7 @@ def best_now(study: Study, answered: Sequence[Trial], name: str) -> Alternative 
 def _best_by_context(study: Study, answered: Sequence[Trial], name: str) -> Alternative | None:
     limited = bool(study.policy.constraint_count)
     representatives = _representatives(study, answered, MOST_UNDER_LIMITS if limited else MOST_CONTEXTS)
-    function, sign = function_of(study), 1.0 if study.goal == "maximize" else -1.0
+    function, sign = function_of(study), 1.0 if study.goals[0] == "maximize" else -1.0
     tried = np.unique(np.array([trial.point for trial in answered]), axis=0)
     means, stds = [], []
     for i in representatives.places:

@@ -16,10 +16,12 @@ from ...._utils.checks import Array
 from ....domains.domain import Arms, Domain
 from ....domains.options import option_key
 from ....domains.parameters import Choice
+from ....storage.record import Record
 from ....storage.trial import Trial, TrialState, metric_names
 from ....study.definition import constraint_names
 from ....study.function import space_of
 from ....study.study import Study
+from .objectives import names_of
 from .pictures import short
 
 STATES: tuple[TrialState, ...] = ("observed", "pending", "failed", "abandoned")
@@ -37,6 +39,7 @@ class Column(NamedTuple):
         kind: of its values.
         read: returns the value of a trial, or None.
         options: the values of a column of categories.
+        objective: number of the objective with these values, from 0, or None.
     """
 
     key: str
@@ -44,6 +47,7 @@ class Column(NamedTuple):
     kind: Kind
     read: Read
     options: tuple[Any, ...] = ()
+    objective: int | None = None
 
     def names(self) -> list[str]:
         """Returns the options as text."""
@@ -82,6 +86,12 @@ class Columns(NamedTuple):
 
 
 _known: WeakKeyDictionary[Study, Columns] = WeakKeyDictionary()
+
+
+def order_of(study: Study) -> int:
+    """Returns the position of the last event, which grows with each event of a study."""
+    trials = study.trials
+    return trials.order if isinstance(trials, Record) else len(trials)
 
 
 def columns_of(study: Study) -> Columns:
@@ -127,12 +137,27 @@ def _of_metric(name: str) -> Read:
 
 
 def _told(study: Study, trials: Sequence[Trial]) -> list[Column]:
-    """Returns the column of the reward, and that of its noise if some is known."""
-    word = "reward" if study.goal == "maximize" else "loss"
-    columns = [Column("reward", word, "number", lambda trial: trial.reward)]
-    if any(trial.std is not None for trial in trials):
-        columns.append(Column("std", "noise", "number", lambda trial: trial.std))
+    """Returns the column of each objective, each with that of its noise if some is known."""
+    columns, names = list[Column](), names_of(study)
+    for j, name in enumerate(names):
+        noise = _of_noise(j)
+        columns.append(Column(f"objectives.{j}" if j else "reward", name, "number", _of_objective(j), objective=j))
+        if any(noise(trial) is not None for trial in trials):
+            label = f"noise of {name}" if len(names) > 1 else "noise"
+            columns.append(Column(f"noise.{j}" if j else "std", label, "number", noise))
     return columns
+
+
+def _of_objective(j: int) -> Read:
+    if not j:
+        return lambda trial: trial.reward
+    return lambda trial: trial.others[j - 1].value if trial.others else None
+
+
+def _of_noise(j: int) -> Read:
+    if not j:
+        return lambda trial: trial.std
+    return lambda trial: trial.others[j - 1].std if trial.others else None
 
 
 def _answer(study: Study, trials: Sequence[Trial]) -> list[Column]:

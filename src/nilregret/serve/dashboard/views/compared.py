@@ -10,14 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...._utils.checks import Array, many
+from ...._utils.checks import Array, IndexArray, many
 from ....plots.history_picture import numbers_told
 from ....plots.scene import Axis, Line, Panel
 from ....plots.ticks import spread_evenly
 from ....study.curves import half_interval
 from ....study.formatting import in_words
 from ....study.study import Study
+from ....theory.fronts import non_dominated, reference_point
 from .comparison import compare
+from .front import Means, front_now, listed, means_of, signs_of, volumes
+from .objectives import has_front
 from .pictures import Picture, drawn, empty, measured, short
 from .settings import description
 from .standing import standing_status
@@ -30,6 +33,25 @@ MOST_SETTINGS, LONGEST = 40, 160  # rows of the table of settings, and character
 TOLD = ("domain", "context")  # parts of a policy that its description tells in words
 LIKE = 100.0  # times the largest reward of another study, up to which both are drawn on one axis
 PLACE = "answers so far"
+DIFFER = "These studies have not the same objectives: their numbers do not say which is better."
+
+
+class FrontFacts(NamedTuple):
+    """The numbers from which the hypervolumes of a study with several objectives are computed.
+
+    Attributes:
+        objectives: name and goal of each.
+        answered: numbers of the answered trials that count, `(n,)`.
+        means: of the trials that may be on the front.
+        given: reference of the policy, all maximised, or None.
+        on_front: number of trials on the front.
+    """
+
+    objectives: tuple[tuple[str, str], ...]
+    answered: IndexArray
+    means: Means
+    given: Array | None
+    on_front: int
 
 
 class StudyFacts(NamedTuple):
@@ -48,6 +70,8 @@ class StudyFacts(NamedTuple):
         policy: JSON without the seed. Studies with the same text differ by chance alone.
         task: domain, contexts and goal as JSON, which studies have in common where a difference means anything.
         left_out: trials that do not count yet, in words, or an empty text.
+        front: of several objectives, or None. `goal` is then that of the hypervolume, and `best` is the hypervolume so
+            far, once the reference is known (`_measured`).
     """
 
     name: str
@@ -62,6 +86,7 @@ class StudyFacts(NamedTuple):
     policy: str
     task: str
     left_out: str
+    front: FrontFacts | None = None
 
 
 def facts_of(study: Study, name: str, *, now: float, paused: bool = False) -> StudyFacts:
@@ -73,17 +98,52 @@ def facts_of(study: Study, name: str, *, now: float, paused: bool = False) -> St
         now: present time in Unix seconds.
         paused: whether somebody has paused it.
     """
-    told, found, policy = numbers_told(study), compare(study), study.policy.to_json()
+    told, policy = numbers_told(study), study.policy.to_json()
+    front = _front_facts(study, told.numbers) if has_front(study) else None
+    found = compare(study) if front is None else None
     leaves = json.loads(policy)
     parts = {key: value for key, value in leaves.items() if key not in TOLD}
     told_first = dict(description(study))
     settings = told_first | dict(_leaves(parts)) | told_first
     task = json.dumps([leaves.get("domain"), leaves.get("context"), study.goal])
     return StudyFacts(
-        name, study.goal, study.seed, told.values, told.plays, told.best_so_far,
+        name, "maximize" if front else study.goals[0], study.seed, told.values, told.plays, told.best_so_far,
         standing_status(study, now=now, paused=paused), None if found is None else found.cost, settings, policy, task,
-        told.left_out,
+        told.left_out, front,
     )  # fmt: skip
+
+
+def _front_facts(study: Study, answered: IndexArray) -> FrontFacts:
+    given: Any = getattr(getattr(study.policy, "constraints", None), "reference", None)
+    return FrontFacts(
+        tuple(zip(study.policy.objective_names, study.goals, strict=True)), answered, means_of(study),
+        None if given is None else signs_of(study) * given, len(front_now(study).trials),
+    )  # fmt: skip
+
+
+def _measured(studies: Sequence[StudyFacts]) -> tuple[list[StudyFacts], dict[Any, Array]]:
+    """Returns the studies with their hypervolumes, and the reference for all studies of the same objectives.
+
+    The reference is the one that all policies have, or else one that follows from the answers of all these studies.
+    """
+    references: dict[Any, Array] = {}
+    for front in (each.front for each in studies if each.front is not None):
+        same = [each.front for each in studies if each.front and each.front.objectives == front.objectives]
+        given = {None if each.given is None else tuple(each.given) for each in same}
+        values = np.concatenate([each.means.values for each in same])
+        if len(given) == 1 and front.given is not None:
+            references[front.objectives] = front.given
+        elif len(values):
+            references[front.objectives] = reference_point(values, values[non_dominated(values)])
+    return [_with_volumes(each, references) for each in studies], references
+
+
+def _with_volumes(each: StudyFacts, references: Mapping[Any, Array]) -> StudyFacts:
+    front = each.front
+    if front is None or front.objectives not in references:
+        return each
+    covered = np.append(0.0, volumes(front.means.values, references[front.objectives]))
+    return each._replace(best=covered[np.searchsorted(front.means.numbers, front.answered, side="right")])
 
 
 def _leaves(value: Any, *path: str) -> Iterator[tuple[str, str]]:
@@ -111,14 +171,19 @@ def compared_view(studies: Sequence[StudyFacts]) -> dict[str, Any]:
     Args:
         studies: 2 to 6.
     """
-    goals = {each.goal for each in studies}
+    studies, references = _measured(studies)
+    goals = {each.goal for each in studies if each.front is None}
     waiting = "".join(f" Not counted yet in {each.name}: {each.left_out}." for each in studies if each.left_out)
     mixed = "Some of these studies maximise and others minimise: their numbers do not say which is better."
+    kinds = {each.front and each.front.objectives for each in studies}
+    differ = f"{DIFFER} " * (len(kinds) > 1)
     return {
-        "pictures": [_history(those) for those in _on_one_axis(studies)], "rows": [_row(each) for each in studies],
+        "pictures": [_history(those, references) for those in _on_one_axis(studies)],
+        "rows": [_row(each) for each in studies],
+        "fronts": any(each.front for each in studies), "rewards": not all(each.front for each in studies),
         "settings": _settings(studies),
         "pairs": _pairs(studies), "names": [each.name for each in studies],
-        "caution": (mixed * (len(goals) > 1) + waiting).strip(),
+        "caution": (differ + mixed * (len(goals) > 1) + waiting).strip(),
     }  # fmt: skip
 
 
@@ -136,12 +201,15 @@ def _on_one_axis(studies: Sequence[StudyFacts]) -> list[list[StudyFacts]]:
 
 
 def _alike(one: StudyFacts, other: StudyFacts) -> bool:
+    if one.front or other.front:
+        return bool(one.front and other.front and one.front.objectives == other.front.objectives)
     sizes = [float(np.abs(each.rewards).max(initial=0.0)) for each in (one, other)]
     return one.goal == other.goal and (one.task == other.task or max(sizes) <= LIKE * min(sizes) or 0.0 in sizes)
 
 
-def _history(studies: Sequence[StudyFacts]) -> Picture:
-    title, longest = "Best so far", max(len(each.rewards) for each in studies)
+def _history(studies: Sequence[StudyFacts], references: Mapping[Any, Array]) -> Picture:
+    front, longest = studies[0].front, max(len(each.rewards) for each in studies)
+    title = "Best so far" if front is None else "Hypervolume so far"
     if not longest:
         return empty(title, "None of these studies has an answer yet.")
     kept = spread_evenly(longest, POINTS)
@@ -151,8 +219,19 @@ def _history(studies: Sequence[StudyFacts]) -> Picture:
         for each, color in zip(studies, COLORS, strict=False)
     ]
     word = "reward" if studies[0].goal == "maximize" else "loss"
+    said = f"The {best} {word} told so far, by number of answers."
+    if front is not None:
+        if front.objectives not in references:
+            return empty(title, "None of these studies has a trial on its front yet.")
+        word, corner = "hypervolume", _reference_text(front, references[front.objectives])
+        said = f"What the front of posterior means covers by number of answers, measured from {corner} for all of them."
     panel = Panel(marks=marks, x=Axis(label=PLACE, limits=(0.5, longest + 0.5), whole=True), y=Axis(label=word))
-    return drawn(title, f"The {best} {word} told so far, by number of answers. {_leader(studies)}", [panel])
+    return drawn(title, f"{said} {_leader(studies)}", [panel])
+
+
+def _reference_text(front: FrontFacts, reference: Array) -> str:
+    signs = np.array([1.0 if goal == "maximize" else -1.0 for _, goal in front.objectives])
+    return listed([name for name, _ in front.objectives], signs * reference)
 
 
 def _at(values: Array, places: Any) -> Array:
@@ -180,7 +259,14 @@ def _row(each: StudyFacts) -> dict[str, Any]:
     best = each.best[-1] if len(each.best) and np.isfinite(each.best[-1]) else None
     value, between = ("-", "") if each.cost is None else measured(*each.cost)
     unknown = each.cost is not None and abs(each.cost[0]) <= each.cost[1]
+    if each.front is not None:
+        dash = dict.fromkeys(("best", "mean", "latest", "cost"), "-")
+        volume = float(each.best[-1]) if each.front.on_front else None
+        return dash | {
+            "name": each.name, "at": each.at, "between": "", "volume": short(volume), "count": each.front.on_front
+        }  # fmt: skip
     return {
+        "volume": "-", "count": 0,
         "name": each.name, "at": each.at, "best": short(best), "mean": short(_mean(each)),
         "latest": short(_mean(each, latest)), "cost": "not known yet" if unknown else value, "between": between,
     }  # fmt: skip
@@ -210,7 +296,7 @@ def _pairs(studies: Sequence[StudyFacts]) -> list[str]:
     """
     groups: dict[tuple[str, str], dict[int, list[StudyFacts]]] = {}
     for each in studies:
-        if len(each.rewards):
+        if len(each.rewards) and each.front is None:
             groups.setdefault((each.task, each.policy), {}).setdefault(each.seed, []).append(each)
     twins = [those for group in groups.values() for those in group.values() if len(those) > 1]
     alone = [{seed: those[0] for seed, those in group.items() if len(those) == 1} for group in groups.values()]

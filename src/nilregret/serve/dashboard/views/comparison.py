@@ -90,7 +90,7 @@ def compare(study: Study, *, baseline: int | None = None) -> Comparison | None:
     choice = _baseline(study, baseline)
     if choice is None or len(answered) < FEWEST:
         return None
-    sign = 1.0 if study.goal == "maximize" else -1.0
+    sign = 1.0 if study.goals[0] == "maximize" else -1.0
     plays = np.array([1 if trial.plays is None else trial.plays.times for trial in answered], dtype=np.int64)
     rewards = plays * np.array([trial.reward for trial in answered], dtype=np.float64)
     noise, doubt = noise_of(study, answered), doubt_of(study, answered)

@@ -16,6 +16,7 @@ from ....study.late_fits import answer_delays
 from ....study.study import Study
 from ....study.waiting import set_at_deadline
 from ...work.deadlines import Rule
+from .objectives import said_with
 from .pictures import Picture, drawn, empty, reward_text, short, table
 from .status import short_context
 
@@ -47,7 +48,7 @@ def delays(study: Study, *, now: float) -> dict[str, Any]:
     return {
         "pending": [_row(trial, now, names) for trial in pending[:LISTED]], "pending_count": len(pending),
         "abandoned": [_row(trial, now, names) for trial in abandoned[-LISTED:]], "abandoned_count": len(abandoned),
-        "late": [_late(trial, count, too_late, names) for trial, count in late[-LISTED:][::-1]],
+        "late": [_late(study, trial, count, too_late) for trial, count in late[-LISTED:][::-1]],
         "late_count": len(late), "too_late_count": len(too_late),
         "sentence": _sentence(pending, late, too_late, seconds) + _of_silent(len(silent), rule),
         "picture": _picture(came, seconds),
@@ -70,12 +71,12 @@ def _row(trial: Trial, now: float, names: Mapping[int, str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _late(trial: Trial, questions: int, too_late: set[int], names: Mapping[int, str]) -> dict[str, Any]:
+def _late(study: Study, trial: Trial, questions: int, too_late: set[int]) -> dict[str, Any]:
     what = "counts" if trial.number not in too_late else "came too late to count"
     return {
-        "number": trial.number, "where": where(trial, names=names), "questions": questions,
+        "number": trial.number, "where": where(trial, names=study.replica.roster.names), "questions": questions,
         "waited": max(0.0, (trial.told_at or trial.asked_at) - trial.asked_at),
-        "reward": reward_text(trial) or "failed", "told_at": trial.told_at,
+        "reward": reward_text(trial, said_with(study)) or "failed", "told_at": trial.told_at,
         "what": what + (", after it had been given up" if trial.late else ""),
     }  # fmt: skip
 

@@ -18,10 +18,9 @@ from ....study.function import Axis, axes, space_of
 from ....study.importance import Importance, Indices, importance
 from ....study.quantities import Quantity, quantities
 from ....study.study import Study
-from .columns import PARAMETERS, columns_of
+from .columns import PARAMETERS, columns_of, order_of
 from .pictures import Picture, drawn, short
 from .posterior import listed, quantity_at
-from .status import order_of
 
 MOST_AXES, MOST_METRICS = 14, 4  # of parallel axes, and of these for metrics
 

@@ -6,6 +6,7 @@ import csv
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from ...._utils.checks import shown, whole_in, written
@@ -17,6 +18,8 @@ from ....errors import InvalidInput
 from ....study.formatting import metrics_text
 from ....study.function import space_of
 from ....study.study import Study
+from ...wire.problems import about
+from .objectives import has_front, names_of, said_with
 from .pictures import reward_text, short
 
 SHOWN = 20  # characters of a typed text in a sentence
@@ -68,6 +71,11 @@ def page_number(text: str) -> int:
     if found is None or found < 1:
         raise InvalidInput(f"There is no page {text[:SHOWN]!r}: pages are numbered from 1.")
     return found
+
+
+def field_of(entry: str) -> str:
+    """Returns the key of the field of an entry of a request, such as "reward-1" of "reward[1]"."""
+    return entry.replace("[", "-").removesuffix("]")
 
 
 LONGEST = 10_000  # characters of a value
@@ -135,6 +143,7 @@ LABELS = {
     "metrics": "Metrics, such as accuracy=0.9, epochs=12", "name": "New name", "trial": "Number of the trial",
 }  # fmt: skip
 SHOWING = ("correct", "trial-note")  # actions whose form shows what is on record, so their trial comes first
+VALUES = {"reward": "{}", "std": "Noise of {} (standard deviation)"}  # labels of what each of several objectives has
 NEEDED = ("reward", "reason", "arm", "name", "trial")
 
 
@@ -176,7 +185,23 @@ def fields(study: Study, action: str, given: Mapping[str, str]) -> list[dict[str
     if which.point:
         found += _of_domain(study.policy.domain, "p", given, some=action == "enqueue")
     entries = [name for name in which.entries if name != "constraints" or study.policy.constraint_count]
-    return found + [_plain(name, given) for name in entries]
+    return found + [field for name in entries for field in _of_entry(study, name, given)]
+
+
+def _of_entry(study: Study, name: str, given: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Returns the field of an entry, or one for each objective by its name, beside which its error stands."""
+    more = {"help": "empty if unknown" * (name == "std"), "beside": True} if has_front(study) and name in VALUES else {}
+    return [
+        _plain(name, given) | {"key": key, "label": label, "value": given.get(key, "")} | more
+        for key, label in _keys(study, name)
+    ]
+
+
+def _keys(study: Study, name: str) -> list[tuple[str, str]]:
+    """Returns the keys and labels of the fields of an entry: "reward", or "reward-0", ... of several objectives."""
+    if name not in VALUES or not has_front(study):
+        return [(name, LABELS[name])]
+    return [(f"{name}-{j}", VALUES[name].format(of)) for j, of in enumerate(names_of(study))]
 
 
 def trial_field(given: Mapping[str, str]) -> dict[str, Any]:
@@ -201,9 +226,14 @@ def answer_of(study: Study, number: int) -> dict[str, str]:
     trial = study.trials[number]
     limits = [] if trial.constraints is None else trial.constraints.tolist()
     typed = [f"{name}={value!r}" for name, value in trial.measured]  # An empty field keeps those on record.
+    told = {
+        "reward": [trial.reward, *(each.value for each in trial.others)],
+        "std": [trial.std, *(each.std for each in trial.others)],
+    }
     return {
-        "reward": "" if trial.reward is None else repr(trial.reward),
-        "std": "" if trial.std is None else repr(trial.std),
+        key: "" if value is None else repr(value)
+        for name, values in told.items() for (key, _), value in zip_longest(_keys(study, name), values)
+    } | {
         "constraints": ", ".join(map(repr, limits)), "reason": trial.reason or "",
         "metrics": "" if "," in "".join(typed) else ", ".join(typed),
     }  # fmt: skip
@@ -213,7 +243,7 @@ def _plain(name: str, given: Mapping[str, str]) -> dict[str, Any]:
     number = name in ("reward", "std", "arm", "trial")
     return {
         "key": name, "label": LABELS[name], "value": given.get(name, ""), "options": None, "long": name == "note",
-        "needed": name in NEEDED, "mode": "decimal" if number else "text", "help": "",
+        "needed": name in NEEDED, "mode": "decimal" if number else "text", "help": "", "beside": False,
     }  # fmt: skip
 
 
@@ -243,6 +273,7 @@ def _of_domain(domain: Domain, kind: str, given: Mapping[str, str], *, some: boo
 
 def _field(made: dict[str, Any], help_: str, given: Mapping[str, str]) -> dict[str, Any]:
     more = {"value": given.get(made["key"], ""), "help": help_, "long": False, "needed": False, "mode": "decimal"}
+    more["beside"] = False
     return made | more
 
 
@@ -259,11 +290,12 @@ def call(study: Study, action: str, given: Mapping[str, str]) -> Call:
 
     Raises:
         InvalidInput: a field cannot be used.
+        Problem: likewise, with the key of the field.
     """
     which = ACTIONS[action]
     number = number_of(study, given) if which.trial else None
     if action in ("tell", "correct"):
-        body = _answer(given) | ({"revise": True} if action == "correct" else {})
+        body = _answer(study, given) | ({"revise": True} if action == "correct" else {})
         return Call("PUT", "/decisions/{id}/reward", body, _telling(study, action, number or 0, body), number)
     if action in ("fail", "abandon"):
         body = {"reason": _text("reason", given)}
@@ -271,8 +303,10 @@ def call(study: Study, action: str, given: Mapping[str, str]) -> Call:
         path = "/decisions/{id}/" + ("failure" if action == "fail" else "abandonment")
         return Call("POST", path, body, f"Trial {number} {what}: {body['reason']}.", number)
     if action == "add":
-        body = _answer(given) | _place(study, given) | _context(study, given)
-        return Call("POST", "/observations", body, f"The reward {_said(body)} is added at {point_text(body)}.")
+        body = _answer(study, given) | _place(study, given) | _context(study, given)
+        said = _said(study, body)
+        what = said if has_front(study) else f"The reward {said}"
+        return Call("POST", "/observations", body, f"{what} is added at {point_text(body)}.")
     if action == "enqueue":
         place = _place(study, given, some=True)
         if place.get("parameters") == {}:
@@ -311,30 +345,45 @@ def _of_study(action: str, given: Mapping[str, str]) -> tuple[dict[str, Any], st
 
 def _telling(study: Study, action: str, number: int, body: Mapping[str, Any]) -> str:
     trial = study.trials[number]
-    old = reward_text(trial) or (f"failed: {trial.reason}" if trial.reason else "no answer")
-    said = _said(body)
+    old = reward_text(trial, said_with(study)) or (f"failed: {trial.reason}" if trial.reason else "no answer")
+    said = _said(study, body)
     if action == "correct":
         return f"The answer of trial {number} was {old} and becomes {said}."
-    return f"Trial {number} gets the reward {said}."
+    return f"Trial {number} gets {'' if has_front(study) else 'the reward '}{said}."
 
 
-def _said(body: Mapping[str, Any]) -> str:
+def _said(study: Study, body: Mapping[str, Any]) -> str:
     """Returns an answer in words."""
-    std = f" with a standard deviation of {exact(body['std'])}" if "std" in body else ""
+    one = not has_front(study)
+    values, stds = ([each] if one else each or [] for each in (body["reward"], body.get("std")))
+    names = [""] if one else [f"{name} " for name in names_of(study)]
+    told = ", ".join(
+        f"{name}{exact(value)}" + ("" if std is None else f" with a standard deviation of {exact(std)}")
+        for name, value, std in zip_longest(names, values, stds)
+    )
     limits = f" and constraint values {', '.join(map(short, body['constraints']))}" if "constraints" in body else ""
     metrics = f" and {metrics_text(tuple(body['metrics'].items()))}" if body.get("metrics") else ""
-    return f"{exact(body['reward'])}{std}{limits}{metrics}"
+    return f"{told}{limits}{metrics}"
 
 
-def _answer(given: Mapping[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = {"reward": _number("reward", given)}
-    if given.get("std", "").strip():
-        found["std"] = _number("std", given)
+def _answer(study: Study, given: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in VALUES:
+        keys = _keys(study, name)
+        if name == "reward" or any(given.get(key, "").strip() for key, _ in keys):
+            read = [_value(key, label, given, needed=name == "reward" or len(keys) == 1) for key, label in keys]
+            found[name] = read if has_front(study) else read[0]
     if given.get("constraints", "").strip():
         found["constraints"] = [number("constraints", part) for part in given["constraints"].split(",")]
     if given.get("metrics", "").strip():
         found["metrics"] = dict(_metric(part.strip()) for part in given["metrics"].split(","))
     return found
+
+
+def _value(key: str, label: str, given: Mapping[str, str], *, needed: bool) -> float | None:
+    """Returns a typed number of an answer, or None if nothing was typed that is needed."""
+    text = given.get(key, "")
+    return about(key, number, label, text, always=True) if needed or text.strip() else None
 
 
 def _metric(text: str) -> tuple[str, float]:
@@ -436,7 +485,3 @@ def tags_text(tags: Sequence[str]) -> str:
 
 def _whole(name: str, given: Mapping[str, str]) -> int:
     return whole(LABELS.get(name, "Arm"), given.get(name, ""), negative=False)
-
-
-def _number(name: str, given: Mapping[str, str]) -> float:
-    return number(LABELS.get(name, "A field"), given.get(name, ""))

@@ -32,7 +32,7 @@ from ....study.trial_json import with_history
 from ....study.waiting import set_at_deadline
 from .columns import STATES, Column, Columns, columns_of
 from .forms import page_number
-from .pictures import reward_text, short
+from .pictures import reward_text, short, values_text
 
 PER_PAGE = 50
 ANSWERED = ("constraints.", "metrics.")  # beginnings of columns
@@ -217,7 +217,8 @@ def _usual(columns: Columns, study: Study) -> list[str]:
 
     Metrics stand beside constraints.
     """
-    fixed = {"number", "state", "arm", "reward", "std", "told_at"}
+    told = {f"{key}.{j}" for key in ("objectives", "noise") for j in range(1, study.policy.objective_count)}
+    fixed = {"number", "state", "arm", "reward", "std", "told_at", *told}
     others = {*fixed, "asked_at", "reason"}
     inputs = [key for key in columns.layout if key not in others and not key.startswith(ANSWERED)]
     fixed |= {"asked_at"} if len(inputs) < MOST_SHOWN else set()  # beside many parameters the first to be left out
@@ -286,8 +287,9 @@ def _cell(trial: Trial, column: Column, names: dict[int, str]) -> dict[str, Any]
         return cell | {"text": "", "time": value}
     if column.key == "arm":
         return cell | {"text": "" if value is None else str(value), "name": names.get(value, "")}
-    if column.key == "reward":
-        return cell | {"text": reward_text(trial)}
+    if column.objective is not None:
+        told = values_text(trial) if trial.others else [reward_text(trial)]
+        return cell | {"text": told[column.objective] if trial.reward is not None else ""}
     empty = value is None and (column.kind != "category" or None not in column.options)
     return cell | {"text": "" if empty else "none" if value is None else short(value)}
 

@@ -10,13 +10,16 @@ from typing import Any
 from ....algorithms.schema import parameter
 from ....errors import InvalidInput
 from ...wire.messages import segment
+from ...wire.problems import Problem
 from .forms import number, whole
 from .settings import curl
 
-PARAMETERS, CONTEXTS = 24, 8  # rows of the form
+PARAMETERS, CONTEXTS, OBJECTIVES = 24, 8, 6  # rows of the form
 # Options of the form by value, in words.
 TYPES = {"": "-", "float": "a number", "int": "a whole number", "choice": "an option"}
 REWARDS = {"": "numbers", "bernoulli": "clicks: 0 or 1", "poisson": "counts: 0, 1, 2, ..."}
+GOALS = {"maximize": "the largest reward", "minimize": "the least loss"}
+EACH = {"": "-", "minimize": "the least", "maximize": "the largest"}  # the goal of one of several objectives
 SENSES = {"": "in each round", "on_average": "on average over all rounds"}
 ANSWERS = {
     "prompt": "at once", "late": "late: more is asked before they come",
@@ -31,7 +34,13 @@ WAITING = {
     "silence": "silence: the longer it is silent, the more it counts as the given reward",
 }
 AROUND = ("goal", "seed", "propensities", "deadline", "on_deadline", "default_reward")  # entries beside the policy
-OF_FORM = ("noise", "answers", "reward", "constraints")  # entries of a policy that the form has fields for
+OF_FORM = (
+    "noise",
+    "answers",
+    "reward",
+    "constraints",
+    "objectives",
+)  # entries of a policy that the form has fields for
 MOST_ARMS, LONGEST = 1000, 20_000  # lines of arms, and characters of a field
 
 
@@ -55,13 +64,15 @@ def request_of(given: Mapping[str, str]) -> dict[str, Any]:
     context = _space("c", CONTEXTS, given)
     if context:
         body["context"] = context
-    policy = _policy(given)
+    objectives = _objectives(given)
+    policy = _policy(given, list(objectives))
     if policy:
         body["policy"] = policy
     if given.get("constraints", "").strip() not in ("", "0"):
         body["constraints"] = _whole("The number of constraints", given["constraints"])
-    if given.get("goal") == "minimize":
-        body["goal"] = "minimize"
+    goal = list(objectives.values()) or given.get("goal")
+    if goal not in ("maximize", None, ""):
+        body["goal"] = goal
     if given.get("seed", "").strip() not in ("", "0"):
         body["seed"] = _whole("The seed", given["seed"])
     if given.get("propensities") == "1":
@@ -69,7 +80,29 @@ def request_of(given: Mapping[str, str]) -> dict[str, Any]:
     return body | _waiting(given)
 
 
-def _policy(given: Mapping[str, str]) -> dict[str, Any]:
+def _objectives(given: Mapping[str, str]) -> dict[str, str]:
+    """Returns the goal of each of several objectives by its name, or none. Errors name the field."""
+    found: dict[str, str] = {}
+    for i in range(OBJECTIVES):
+        name, goal = (given.get(f"o-{part}-{i}", "").strip() for part in ("name", "goal"))
+        if not (name or goal):
+            continue
+        if not name or not goal:
+            lacks, key = ("goal", f"o-goal-{i}") if name else ("name", f"o-name-{i}")
+            raise Problem(422, "invalid", f"This objective has no {lacks}: fill in both, or neither.", field=key)
+        if name in found:
+            raise Problem(422, "invalid", "Another objective has this name: give one another.", field=f"o-name-{i}")
+        if goal not in EACH:
+            raise Problem(422, "invalid", f"There is no goal {goal[:20]!r}.", field=f"o-goal-{i}")
+        found[name] = goal
+    if len(found) == 1:
+        only = next(i for i in range(OBJECTIVES) if given.get(f"o-name-{i}", "").strip())
+        what = "One objective alone is a reward: leave the rows empty and choose the goal above, or add a second one."
+        raise Problem(422, "invalid", what, field=f"o-name-{only}")
+    return found
+
+
+def _policy(given: Mapping[str, str], objectives: list[str]) -> dict[str, Any]:
     text = given.get("policy", "").strip()[:LONGEST]
     if text:
         try:
@@ -79,7 +112,7 @@ def _policy(given: Mapping[str, str]) -> dict[str, Any]:
         if not isinstance(found, dict):
             raise InvalidInput('The policy is no JSON object, such as {"algorithm": "gp_ucb", "noise": 0.1}.')
         return found
-    policy: dict[str, Any] = {}
+    policy: dict[str, Any] = {"objectives": objectives} if objectives else {}
     for entry, usual in (("answers", "prompt"), ("reward", "")):
         if given.get(entry, usual) not in ("", usual):
             policy[entry] = given[entry]
@@ -195,7 +228,7 @@ def _python(name: str, body: Mapping[str, Any], base: str) -> str:
 
 
 def _arguments(body: Mapping[str, Any], policy: Mapping[str, Any]) -> str:
-    said = {entry: repr(policy[entry]) for entry in ("noise", "answers", "reward") if entry in policy}
+    said = {entry: repr(policy[entry]) for entry in ("objectives", "noise", "answers", "reward") if entry in policy}
     if "context" in body:
         said["context"] = _space_code(body["context"])
     if "constraints" in body:

@@ -84,14 +84,26 @@ def interval_bars(rows: Sequence[tuple[str, str, float, float, float]]) -> list[
     ]  # fmt: skip
 
 
-def reward_text(trial: Trial | Answer) -> str:
-    """Returns the reward of a trial, its noise and the number of its plays as text, or "" if there is no reward."""
+def reward_text(trial: Trial | Answer, names: Sequence[str] = ()) -> str:
+    """Returns the reward of a trial, its noise and the number of its plays as text, or "" if there is no reward.
+
+    Args:
+        trial: of any study, or an earlier answer.
+        names: of its objectives, which stand before the value of each, or none.
+    """
     if trial.reward is None:
         return ""
-    noise = "" if trial.std is None else f" \N{PLUS-MINUS SIGN} {short(trial.std)}"
-    return (
-        short(trial.reward) + noise + ("" if trial.plays is None else f" (mean of {many(trial.plays.times, 'play')})")
-    )
+    told = values_text(trial)
+    said = [f"{name} {text}" for name, text in zip(names, told, strict=True)] if names else told
+    return ", ".join(said) + ("" if trial.plays is None else f" (mean of {many(trial.plays.times, 'play')})")
+
+
+def values_text(trial: Trial | Answer) -> list[str]:
+    """Returns the value of each objective with its noise as text, or none if there is no reward."""
+    if trial.reward is None:
+        return []
+    told = [(trial.reward, trial.std), *((each.value, each.std) for each in trial.others)]
+    return [short(value) + ("" if std is None else f" \N{PLUS-MINUS SIGN} {short(std)}") for value, std in told]
 
 
 def drawn(

@@ -255,7 +255,7 @@ def _name(of: Quantity) -> str:
     """Returns the name of the drawn quantity."""
     study = of.study
     charged = of.channel == 0 and study.policy.constraint_count and not has_channels(study.policy)
-    sign = "less" if study.goal == "maximize" else "plus"
+    sign = "less" if study.goals[0] == "maximize" else "plus"
     return f"{of.name} {sign} what violations are charged" if charged else of.name
 
 

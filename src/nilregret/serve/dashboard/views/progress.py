@@ -3,30 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from ...._utils.checks import many
+from ...._utils.checks import many, shown
 from ....errors import InvalidInput
 from ....plots.base import reward_label
-from ....plots.history_picture import MOST, History, history_panels
+from ....plots.history_picture import MOST, MOST_FAILED, History, history_panels, panels_of
+from ....plots.scene import Axis, Line, Mark, Panel, Points
 from ....plots.source import value_range
+from ....plots.ticks import padded, spread_evenly
 from ....storage.record import Trial
+from ....study.quantities import quantities
 from ....study.study import Study
 from ....study.waiting import counted_trials
+from .front import NO_FRONT, front_now, means_of, reference_text, signs_of, volumes
+from .objectives import has_front
 from .pictures import Picture, drawn, empty, short
 
 TITLE = "Progress"
 HEIGHTS = (3.0, 2.0)  # of the values, and of the gap to the best or a budget
 
 
-def progress(study: Study, *, between: tuple[float, float] | None = None) -> Picture:
+VOLUME = "hypervolume of the front"  # the picture of several objectives unless another number is chosen
+
+
+def channels_of(study: Study, key: str) -> list[dict[str, Any]]:
+    """Returns the options of a form that chooses what is drawn of several objectives, or none with one objective."""
+    if not has_front(study):
+        return []
+    told = [("", VOLUME), *((each.key, each.name) for each in quantities(study))]
+    return [{"value": value, "text": text, "chosen": value == key} for value, text in told]
+
+
+def progress(study: Study, *, between: tuple[float, float] | None = None, key: str = "") -> Picture:
     """Returns the picture `history` of a study, or the reason why there is none.
 
     Args:
         study: a study with any policy.
         between: places of the axis that are shown, or None for all.
+        key: of the number that is drawn of several objectives (`Quantity.key`), or "" for the hypervolume.
     """
+    if has_front(study):
+        return _of_front(study, key)
     try:
         found = History(study)
     except InvalidInput:
@@ -38,6 +58,47 @@ def progress(study: Study, *, between: tuple[float, float] | None = None) -> Pic
     summary = _summary(found, len(study.trials), word)
     thinned = len(found.values) > MOST
     return drawn(TITLE, summary, panels, heights=HEIGHTS[: len(panels)], thinned=thinned)
+
+
+def _of_front(study: Study, key: str) -> Picture:
+    """Returns the hypervolume by trial, or each value of a number that trials told."""
+    if not any(trial.reward is not None for trial in study.trials):
+        return empty(TITLE, _nothing(study.trials, ""))
+    if not key:
+        return volume_picture(study)
+    of = next((each for each in quantities(study) if each.key == key), None)
+    if of is None:
+        raise InvalidInput(f"There is no channel {shown(key)} here.")
+    panels = panels_of(of, None, of.name)
+    summary = f"{of.name}: {panels[0].title or many(len(of.trials), 'answer')}."
+    return drawn(TITLE, summary, panels, heights=HEIGHTS[: len(panels)])
+
+
+def volume_picture(study: Study) -> Picture:
+    """Returns the hypervolume of the front of the first trials, by trial."""
+    numbers, values = means_of(study)
+    if not len(numbers):
+        return empty(TITLE, NO_FRONT)
+    covered = volumes(values, signs_of(study) * front_now(study).reference)
+    end = len(study.trials) - 0.5
+    x, y = np.append(numbers, end), np.append(covered, covered[-1])
+    marks: list[Mark] = [Line(x, y, "best", "hypervolume so far", steps=True)]
+    limits = padded((0.0, float(covered[-1])))
+    failed = np.array([trial.number for trial in study.trials if trial.state == "failed"], dtype=np.float64)
+    failed = failed[spread_evenly(len(failed), MOST_FAILED)]
+    if len(failed):
+        marks.append(Points(failed, np.full(len(failed), limits[0]), "failed", "failed", "|", 10.0))
+    panel = Panel(
+        marks=marks, x=Axis(label="trial", limits=(-0.5 - 0.01 * end, 1.01 * end), whole=True),
+        y=Axis(label="hypervolume", limits=limits),
+    )  # fmt: skip
+    answered = sum(trial.reward is not None for trial in study.trials)
+    grown = numbers[np.flatnonzero(covered == covered[-1])[0]]
+    summary = (
+        f"{many(answered, 'answer')} of {many(len(study.trials), 'trial')}: the front of posterior means covers "
+        f"{short(float(covered[-1]))}, measured from {reference_text(study)}. It last grew by trial {int(grown)}."
+    )
+    return drawn(TITLE, summary, [panel])
 
 
 def _nothing(trials: Sequence[Trial], left_out: str) -> str:

@@ -12,7 +12,6 @@ from ...._utils.checks import many
 from ....domains.domain import Arms, Box, Domain, Space
 from ....domains.options import readable
 from ....domains.parameters import Choice, Int, Parameter
-from ....plots.base import reward_label
 from ....policy.policy import Policy
 from ....storage import StoredStudy
 from ....study.direction import AnyPolicy
@@ -22,6 +21,7 @@ from ....study.function import space_of
 from ....study.study import Study
 from ...wire.messages import segment
 from ...work.deadlines import FACT, Rule
+from .objectives import goals_text, has_front, names_of
 from .pictures import short
 
 MOST_NAMED = 12  # parameters, options or sides in a list
@@ -92,7 +92,7 @@ def settings(study: Study, name: str, stored: StoredStudy, base: str, storage: s
         storage: address of the storage without a password, or None if the caller may not know it.
     """
     return {
-        "facts": description(study), "word": reward_label(study), "arms": _arms(study),
+        "facts": description(study), "word": " and ".join(names_of(study)), "arms": _arms(study),
         "policy": json.dumps(json.loads(study.policy.to_json()), indent=2),
         "created_at": stored.created_at, "stored_as": stored.name,
         "clients": _clients(study, name, base, stored.name, storage),
@@ -128,7 +128,9 @@ def _clients(study: Study, name: str, base: str, stored_as: str, storage: str | 
     context = None if policy.context is None else _example(policy.context)
     limits = [0.0] * policy.constraint_count
     asked = {} if context is None else {"context": context}
-    told = {"reward": 1.0} | ({"constraints": limits} if limits else {})
+    values = [1.0] * policy.objective_count
+    reward, listed = tuple(values) if has_front(study) else 1.0, ",".join(map(str, values))
+    told = {"reward": reward} | ({"constraints": limits} if limits else {})
     under = "" if context is None else repr(context)
     more = f", constraints={limits}" if limits else ""
     where, known = "STORAGE" if storage is None else shlex.quote(storage), shlex.quote(stored_as)
@@ -141,14 +143,14 @@ def _clients(study: Study, name: str, base: str, stored_as: str, storage: str | 
         )},
         {"title": "Python, over HTTP", "code": (
             f"from nilregret.client import Client\n\nstudy = Client({base!r}).study({name!r})\n"
-            f"decision = study.ask({under})\nstudy.tell(decision, 1.0{more})"
+            f"decision = study.ask({under})\nstudy.tell(decision, {reward}{more})"
         )},
         {"title": "Python, on the same storage", "code": (
             f"import nilregret as nr\n\nstudy = nr.Study.open(storage={opened!r}, name={stored_as!r})\n"
-            f"trial = study.ask({under})\nstudy.tell(trial, 1.0{more})"
+            f"trial = study.ask({under})\nstudy.tell(trial, {reward}{more})"
         )},
         {"title": "Command line", "code": (
-            f"nilregret ask {where} {known}{option}\nnilregret tell {where} {known} NUMBER 1.0{more_told}"
+            f"nilregret ask {where} {known}{option}\nnilregret tell {where} {known} NUMBER {listed}{more_told}"
         )},
     ]  # fmt: skip
 
@@ -164,7 +166,7 @@ def _example(domain: Domain) -> Any:
 def description(study: Study) -> list[tuple[str, str]]:
     """Returns the settings of a study as pairs of a name and a text."""
     facts = [
-        ("policy", _policy_text(study.policy)), ("goal", f"{study.goal} the {reward_label(study)}"),
+        ("policy", _policy_text(study.policy)), ("goal", goals_text(study)),
         ("to choose from", domain_text(study.policy.domain)),
     ]  # fmt: skip
     if study.policy.context is not None:

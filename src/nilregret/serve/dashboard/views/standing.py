@@ -19,8 +19,9 @@ from ....study.direction import best_label
 from ....study.formatting import where
 from ....study.function import expected_gain
 from ....study.study import Study
-from .columns import columns_of
-from .status import PAUSED, WHY_PAUSED, believed, of_clicks, order_of, short_context, status, told_now
+from .columns import columns_of, order_of
+from .objectives import has_front
+from .status import PAUSED, WHY_PAUSED, believed, of_clicks, short_context, status, told_now
 
 SMALL = 0.01  # share of the spread of the rewards, below which a gain is next to nothing
 SPREAD = (0.05, 0.95)  # quantiles of the rewards that the spread is taken from
@@ -59,6 +60,8 @@ def verdict(study: Study) -> Verdict:
 
 
 def _judged(study: Study) -> tuple[bool, str]:
+    if has_front(study):
+        return False, "Whether it has settled is not said: no rule holds yet for when several objectives are enough."
     columns = columns_of(study)
     rewards = columns.array("reward")
     told = rewards[~np.isnan(rewards)]
@@ -97,7 +100,7 @@ def _gains_under_contexts(study: Study) -> list[float]:
     if not isinstance(arms, Arms) or not 1 < len(arms) <= MOST_ARMS or study.policy.constraint_count:
         return []
     seen = {trial.context.tobytes(): trial for trial in study.trials[-CONTEXTS:] if trial.context is not None}
-    sign, gains = 1.0 if study.goal == "maximize" else -1.0, []
+    sign, gains = 1.0 if study.goals[0] == "maximize" else -1.0, []
     for trial in seen.values():
         mean, _ = study.predict(arms.points, context=trial.context)
         best = trial._replace(point=arms.points[int((sign * mean).argmax())])
@@ -111,7 +114,7 @@ def _since(study: Study, ended: Any) -> str:
     if found is None or of_clicks(study):
         return ""
     count = many(int(ended[found[0] + 1 :].sum()), "trial")
-    return f"The {best_label(study.goal)} is that of trial {found[0]}, {count} ago."
+    return f"The {best_label(study.goals[0])} is that of trial {found[0]}, {count} ago."
 
 
 def standing(study: Study, *, now: float, paused: bool = False) -> dict[str, Any]:
@@ -160,11 +163,12 @@ def next_step(at: dict[str, Any]) -> dict[str, str]:
         return _step("Ask for the first trial.", "/settings#clients", "Code to paste")
     if at["state"] == "failing":
         return _step("Find out why the last trials failed.", "/trials?state=failed", "Failed trials and their reasons")
-    if at["best"] is None and at["pending"]:
+    found = at["best"] is not None or (at["front"] or {}).get("count")
+    if not found and at["pending"]:
         return _step(f"Tell what came of the {pending}.", "/trials?state=pending", "Pending trials")
-    if at["best"] is None:
+    if not found:
         return _step(at["why_no_best"], "/trials", "Trials")
-    best = f"/trials/{at['best']['number']}"
+    best = "#front" if at["best"] is None else f"/trials/{at['best']['number']}"
     if at["state"] == "settled" and at["best"]["context"] is not None:
         said = "Go on asking under each context. Further trials are expected to gain next to nothing."
         return _step(said, "/worth", "What it is worth")
@@ -173,7 +177,8 @@ def next_step(at: dict[str, Any]) -> dict[str, str]:
     if at["state"] in ("silent", "ended") and at["pending"]:
         return _step(f"Tell what came of the {pending}, or give up.", "/trials?state=pending", "Pending trials")
     if at["state"] in ("silent", "ended"):
-        return _step("Ask for more trials, or use the recommended one.", best, "See it")
+        use = "use the recommended one" if at["front"] is None else "choose one of the front"
+        return _step(f"Ask for more trials, or {use}.", best, "See it")
     return _step("Go on asking and telling: the study still learns.", "/settings#clients", "Code to paste")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...._utils.checks import many, whole_in
 from ....errors import TrialError
 from ....policy.policy import Policy
-from ....storage.record import Record, Trial
+from ....storage.record import Trial
 from ....storage.trial import TrialState
 from ....study.direction import best_label, on_average
 from ....study.formatting import duration, metrics_text, where
@@ -19,7 +19,9 @@ from ....study.function import answers_for_units
 from ....study.study import Study
 from ....study.waiting import counted_from
 from ...watch.signals import AT_REST
-from .columns import STATES, columns_of, latest
+from .columns import STATES, columns_of, latest, order_of
+from .front import NO_FRONT, front_facts, front_now
+from .objectives import has_front
 from .pictures import reward_text, short
 
 RECENT = 20  # latest trials that decide whether a study is failing
@@ -33,12 +35,6 @@ UNITS = ((7200.0, 60.0), (259_200.0, 3600.0), (math.inf, 86_400.0))  # a silence
 def of_clicks(study: Study) -> bool:
     """Returns whether rewards are 0 and 1, whose mean is a rate and whose best says nothing."""
     return isinstance(study.policy, Policy) and study.policy.objective.clicks
-
-
-def order_of(study: Study) -> int:
-    """Returns the position of the last event, which grows with each event of a study."""
-    trials = study.trials
-    return trials.order if isinstance(trials, Record) else len(trials)
 
 
 def is_unchanged(study: Study, known: str, *, now: float, paused: bool = False) -> bool:
@@ -83,7 +79,7 @@ def status(study: Study, *, now: float) -> dict[str, Any]:
         "abandoned": states["abandoned"], "last_told_at": last_told, "last_asked_at": last_asked, "last_at": last,
         "state": state, "said": _said(state, last, now), "state_why": why, "best": best, "why_no_best": why_no_best,
         "known": f"{order}_{until}",
-        "enqueued": len(study.enqueued),
+        "enqueued": len(study.enqueued), "front": front_facts(study),
     }  # fmt: skip
 
 
@@ -139,8 +135,10 @@ def told_now(study: Study) -> tuple[int, list[str]] | None:
     """Returns the number of the trial with the best reward told, of those that count, and which these are, in words.
 
     Trials before a restart do not count, and trials that violate a constraint do not. Of constraints that hold on
-    average, no single trial violates one. None if no answered trial counts.
+    average, no single trial violates one. None if no answered trial counts, or if there are several objectives.
     """
+    if has_front(study):
+        return None
     columns, said = columns_of(study), []
     rewards, since = np.array(columns.array("reward")), counted_from(study, len(columns.trials))
     if since:
@@ -155,7 +153,7 @@ def told_now(study: Study) -> tuple[int, list[str]] | None:
         said.append(f"without {many(int(broken.sum()), 'trial')} that violated a limit")
     if np.isnan(rewards).all():
         return None
-    return int(np.nanargmax(rewards) if study.goal == "maximize" else np.nanargmin(rewards)), said
+    return int(np.nanargmax(rewards) if study.goals[0] == "maximize" else np.nanargmin(rewards)), said
 
 
 def _told(study: Study, best: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -171,7 +169,7 @@ def _told(study: Study, best: dict[str, Any] | None) -> dict[str, Any] | None:
         said.append(f"recommended is the best posterior mean{sure}")
     trial = columns_of(study).trials[number]
     return {
-        "label": best_label(study.goal), "number": number, "reward": reward_text(trial),
+        "label": best_label(study.goals[0]), "number": number, "reward": reward_text(trial),
         "where": where(trial, names=study.replica.roster.names),
         "said": "; ".join(said),
     }  # fmt: skip
@@ -179,6 +177,8 @@ def _told(study: Study, best: dict[str, Any] | None) -> dict[str, Any] | None:
 
 def _best(study: Study) -> tuple[dict[str, Any] | None, str]:
     """Returns the recommended trial with its posterior, or None and the reason why there is none."""
+    if has_front(study):
+        return None, "" if front_now(study).trials else NO_FRONT
     try:
         best = study.best()
     except TrialError as error:

@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from ....errors import InvalidInput
+from ....policy.policy import Policy
 from ....storage import ListedStudy, Storage
 from ....storage.base import Summary
 from ....storage.trial import TrialState
+from ....study.direction import goals_in
 from ...work.study_notes import StudyNotes
 from .forms import page_number
 from .pictures import short
@@ -23,8 +25,11 @@ LONGEST_QUERY = 200
 DAYS = {"": "any time", "1": "the last day", "7": "the last 7 days", "30": "the last 30 days", "365": "the last year"}
 STATES = ("empty", "waiting", "active", "silent", "failing", "paused", "ended")
 WIDTH, HEIGHT = 96, 24  # of a sparkline
+BEST = {"maximize": "highest", "minimize": "lowest"}
 
 
+# The objectives of each study by its id (see `objectives_of`), which never change.
+_objectives: WeakKeyDictionary[Storage, dict[int, tuple[tuple[str, str], ...]]] = WeakKeyDictionary()
 # Summary of each study with failures, and the states of its latest trials then.
 _latest: WeakKeyDictionary[Storage, dict[int, tuple[Summary, list[TrialState]]]] = WeakKeyDictionary()
 
@@ -160,21 +165,36 @@ def listed(items: Sequence[Item], wanted: Wanted, *, now: float) -> tuple[list[I
     }  # fmt: skip
 
 
-def row(item: Item, latest: Sequence[float | None]) -> dict[str, Any]:
+def objectives_of(storage: Storage, item: Item) -> tuple[tuple[str, str], ...]:
+    """Returns the name and the goal of each of several objectives of a study, or none with one. It is read once."""
+    known = _objectives.setdefault(storage, {})
+    if item.stored.id not in known:
+        stored = storage.find(item.stored.name)
+        policy = Policy.from_json(stored.policy) if stored is not None and '"Pareto"' in stored.policy else None
+        goals = () if policy is None else goals_in(policy, "maximize")
+        known[item.stored.id] = tuple(zip(policy.objective_names, goals, strict=True)) if policy and goals[1:] else ()
+    return known[item.stored.id]
+
+
+def row(
+    item: Item, latest: Sequence[float | None], objectives: Sequence[tuple[str, str]] = ()
+) -> dict[str, Any]:  # fmt: skip
     """Returns the data of a row.
 
     Args:
         item: the study.
         latest: rewards of the latest trials, oldest first, None where there is none.
+        objectives: name and goal of each of several objectives, or none with one.
     """
+    word = objectives[0][0] if objectives else "rewards"
     known, rewards = item.stored.summary, [reward for reward in latest if reward is not None]
     return {
         "name": item.name, "state": item.state, "why": item.why, "trials": known.trials, "pending": known.pending,
         "failed": known.failed, "last_at": known.last_at, "goal": item.stored.goal, "tags": item.notes.tags,
         "best": None if known.best is None else short(known.best), "created_at": item.stored.created_at,
         "spark": sparkline(rewards),
-        "said": f"latest rewards, from {short(min(rewards))} to {short(max(rewards))}" if rewards else "",
-    }  # fmt: skip
+        "said": f"latest {word}, from {short(min(rewards))} to {short(max(rewards))}" if rewards else "",
+    } | ({"objectives": [(name, BEST[goal]) for name, goal in objectives]} if objectives else {})  # fmt: skip
 
 
 def sparkline(rewards: Sequence[float]) -> str:

@@ -13,6 +13,7 @@ from ....study.study import Study
 from ....study.trial_json import trial_json
 from ....study.waiting import set_at_deadline
 from .grid import marks
+from .objectives import said_with
 from .pictures import interval_bars, reward_text, short
 from .status import short_context
 
@@ -24,9 +25,9 @@ def trial_record(study: Study, number: int) -> dict[str, Any] | None:
     trials = study.trials
     if not 0 <= number < len(trials):
         return None
-    trial = trials[number]
+    trial, said = trials[number], said_with(study)
     earlier = [
-        {"reward": reward_text(answer) if answer.reward is not None else f"failed: {answer.reason}", "at": answer.time}
+        {"reward": reward_text(answer, said) or f"failed: {answer.reason}", "at": answer.time}
         for answer in trial.corrected
     ]
     record = trial_json(trial)
@@ -35,7 +36,7 @@ def trial_record(study: Study, number: int) -> dict[str, Any] | None:
     return {
         "number": trial.number, "state": trial.state, "context": short_context(trial),
         "where": where(trial, names=study.replica.roster.names),
-        "reward": reward_text(trial), "reason": record["reason"] or "",
+        "reward": reward_text(trial, said), "reason": record["reason"] or "",
         "constraints": ", ".join(
             f"{name}: {short(value)}" if "constraints" in study.about else short(value)
             for name, value in zip(names, limits, strict=True)

@@ -19,6 +19,7 @@ from ....study.study import Study
 from ....study.waiting import counted_trials
 from .alternatives import Alternative, has_posterior
 from .comparison import FIRST, SIDES, Comparison, compare
+from .objectives import one_reward_alone
 from .pictures import Picture, drawn, measured, short
 from .progress import not_yet
 
@@ -33,9 +34,10 @@ def value_view(study: Study, *, baseline: int | None = None) -> dict[str, Any]:
         study: a study with any policy.
         baseline: see `compare`.
     """
-    found = compare(study, baseline=baseline)
+    why = one_reward_alone(study, "What learning cost")
+    found = None if why else compare(study, baseline=baseline)
     if found is None:
-        why = "There is nothing to compare yet: two answers are needed at least."
+        why = why or "There is nothing to compare yet: two answers are needed at least."
         why += not_yet(counted_trials(study).left_out)
         return {"pictures": [], "verdict": {"said": why, "tone": ""}, "facts": [], "sentences": [], "notes": []}
     return {
@@ -65,7 +67,7 @@ def _gain(study: Study, found: Comparison) -> Picture | None:
     """Returns a picture of the gain over the first choice by trial."""
     if not len(found.gained):
         return None
-    better = "gained" if study.goal == "maximize" else "saved"
+    better = "gained" if study.goals[0] == "maximize" else "saved"
     value, between = measured(float(found.gained[-1]), float(found.gained_half[-1]))
     return _curve(
         found, found.gained, found.gained_half, color="model", title="What is it worth?", label=f"{better} so far",
@@ -108,7 +110,7 @@ def _judged(study: Study, found: Comparison) -> tuple[str, str]:
     value, between = measured(-gain if gain < -half else gain, half)
     of = f"against the {found.called} ({between}), in {many(found.plays, 'answer')}{_since(found)}"
     if gain > half:
-        done = "gained" if study.goal == "maximize" else "saved"
+        done = "gained" if study.goals[0] == "maximize" else "saved"
         if found.called != FIRST:  # it may be a poor one, so the gain over it praises nothing
             return f"{value} {done} {of}. It was not the first choice.", ""
         return f"Learning has paid: {value} {done} {of}.", "good"
@@ -145,7 +147,7 @@ def _facts(study: Study, found: Comparison) -> list[dict[str, str]]:
     facts = [_fact(f"{word.capitalize()} so far", short(found.total), count)]
     if found.first is not None:
         gain, half = float(found.gained[-1]), float(found.gained_half[-1])
-        name = "Gained" if study.goal == "maximize" else "Saved"
+        name = "Gained" if study.goals[0] == "maximize" else "Saved"
         between = measured(gain, half)[1]
         facts.append(_fact(f"{name} against the {found.called}", _known(gain, half), between, _tone(found, gain, half)))
     if found.best is not None and found.cost is not None and found.recent_cost is not None:
@@ -179,10 +181,10 @@ def _value_now(study: Study, found: Comparison, best: Alternative) -> dict[str, 
     if found.first is None:
         value, between = measured(mean, half, found.limits)
         return _fact("Worth from now on", f"{value} a {one}", between)
-    sign = 1.0 if study.goal == "maximize" else -1.0
+    sign = 1.0 if study.goals[0] == "maximize" else -1.0
     then, spread = _each(found.first, found.plays)
     more, both = sign * (mean - then), half + spread
-    between = f"{measured(more, both)[1]}, {'more' if study.goal == 'maximize' else 'less'} than the {found.called}"
+    between = f"{measured(more, both)[1]}, {'more' if study.goals[0] == 'maximize' else 'less'} than the {found.called}"
     worth = _known(more, both)
     return _fact(
         "Worth from now on", worth if worth == UNKNOWN else f"{worth} a {one}", between, _tone(found, more, both)
@@ -211,7 +213,7 @@ def _fact(name: str, value: str, note: str = "", tone: str = "") -> dict[str, st
 def _sentences(study: Study, found: Comparison) -> list[str]:
     """Returns the comparison in sentences."""
     count = found.plays
-    brought, verb = ("brought", "bring") if study.goal == "maximize" else ("cost", "cost")
+    brought, verb = ("brought", "bring") if study.goals[0] == "maximize" else ("cost", "cost")
     sentences = [f"{many(count, 'answer')} {brought} {short(found.total)} in all, {short(found.total / count)} each."]
     if found.first is not None:
         value, between = measured(found.first.total, SIDES * found.first.error, _limits_of_total(found))
@@ -245,7 +247,9 @@ def _of_cost(found: Comparison, best: Alternative, brought: str, cost: float, ha
 
 
 def _difference(study: Study, gain: float, half: float) -> str:
-    more, less = ("more than that came in", "less than that came in") if study.goal == "maximize" else ("saved", "lost")
+    more, less = (
+        ("more than that came in", "less than that came in") if study.goals[0] == "maximize" else ("saved", "lost")
+    )
     if abs(gain) <= half:
         return (
             f" The difference, {_plus(gain, half)}, is within what chance and doubt can do ({measured(gain, half)[1]})."

@@ -1,0 +1,184 @@
+"""The front of several objectives: a picture, a table of its trials, and which of them given weights choose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from textwrap import shorten
+from typing import Any, NamedTuple, cast
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ...._utils.checks import Array, IndexArray, many
+from ....errors import NoRegretError
+from ....plots.ticks import spread_evenly
+from ....policy.state import State
+from ....storage.trial import Trial
+from ....study.formatting import where
+from ....study.front import Front, compared
+from ....study.study import Study
+from ....theory.fronts import hypervolume
+from ...wire.problems import Problem, about
+from .columns import order_of
+from .forms import number
+from .objectives import has_front, names_of
+from .pictures import short, values_text
+
+MOST_ROWS = 100  # trials of the front in the table
+LONGEST = 24  # characters of a name in a list of values
+MOST_VOLUMES = 100  # volumes that are computed of the first trials
+NO_FRONT = "No trial with an answer keeps the limits yet, so there is no front."
+WHAT = (
+    "No other trial that keeps the limits is at least as good in the posterior mean of every objective, and better in "
+    "one."
+)
+
+_known: WeakKeyDictionary[Study, tuple[int, Front]] = WeakKeyDictionary()
+
+
+def front_now(study: Study) -> Front:
+    """Returns the front of a study with several objectives, computed again after each event."""
+    order, known = order_of(study), _known.get(study)
+    if known is None or known[0] != order:
+        known = _known[study] = order, study.front_values()
+    return known[1]
+
+
+class Means(NamedTuple):
+    """The trials that may be on the front, by number, and their posterior means, all maximised.
+
+    Attributes:
+        numbers: of the trials, `(n,)`.
+        values: means of the objectives, `(n, k)`. Those of objectives that are minimised have their signs turned.
+    """
+
+    numbers: IndexArray
+    values: Array
+
+
+def means_of(study: Study) -> Means:
+    """Returns the posterior means that the front of a study is taken from."""
+    trials, retired = study.replica.trials, study.replica.roster.retired
+    kept = [trial for trial in trials if trial.arm not in retired]
+    each, values = study.replica.query(lambda state: compared(study.policy, cast(State, state), kept))
+    return Means(np.array([trial.number for trial in each], dtype=np.intp), values)
+
+
+def volumes(values: Array, reference: Array) -> Array:
+    """Returns the hypervolume of the first 1, 2, ..., n rows of values that are maximised, `(n,)`.
+
+    Where it grows often, it is computed at `MOST_VOLUMES` of these places, and keeps the value of the last one between
+    them.
+    """
+    front, grown = np.zeros((0, values.shape[1])), list[int]()
+    for i, row in enumerate(values):
+        if (row > reference).all() and not (front >= row).all(axis=1).any():
+            front = np.vstack([front[~(front <= row).all(axis=1)], row])
+            grown.append(i)
+    places = np.array(grown, dtype=np.intp)[spread_evenly(len(grown), MOST_VOLUMES)]
+    found = np.zeros(len(values) + 1)
+    for i in places.tolist():
+        found[i] = hypervolume(values[: i + 1], reference)
+    return np.asarray(np.maximum.accumulate(found[:-1]))
+
+
+def signs_of(study: Study) -> Array:
+    """Returns 1 for each objective that is maximised and -1 for each that is minimised, `(k,)`."""
+    return np.array([1.0 if goal == "maximize" else -1.0 for goal in study.goals])
+
+
+def reference_text(study: Study) -> str:
+    """Returns the reference of the hypervolume in words."""
+    return listed(names_of(study), front_now(study).reference)
+
+
+def front_facts(study: Study) -> dict[str, Any] | None:
+    """Returns the hypervolume, its reference and the best trial of each objective, or None with one objective."""
+    if not has_front(study):
+        return None
+    found, names = front_now(study), names_of(study)
+    count = len(found.trials)
+    best = (signs_of(study) * found.mean).argmax(axis=0).tolist() if count else []
+    leaders = [
+        {"name": names[j], "number": found.trials[i].number, "mean": short(float(found.mean[i, j]))}
+        for j, i in enumerate(best)
+    ]
+    return {
+        "count": count, "volume": short(found.hypervolume) if count else "-", "leaders": leaders,
+        "against": listed(names, found.reference) if count else "",
+    }  # fmt: skip
+
+
+def listed(names: Sequence[str], values: Array) -> str:
+    """Returns the value of each objective in words, with the beginning of a long name."""
+    each = zip(names, values.tolist(), strict=True)
+    return ", ".join(f"{shorten(name, LONGEST, placeholder=' ...')} {short(value)}" for name, value in each)
+
+
+def front_view(study: Study, query: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the front as a picture and a table, and the form of the weights that choose one of its trials.
+
+    Args:
+        study: with any policy. Of one with a single objective nothing is shown.
+        query: "w-0", "w-1", ... are the weights of the objectives. An empty one counts as 0.
+    """
+    if not has_front(study):
+        return {"front": None}
+    found, names, wrong, chosen = front_now(study), names_of(study), dict[str, str](), None
+    try:
+        chosen = _chosen(study, query) if found.trials else None
+    except Problem as problem:
+        wrong = {problem.field or "": problem.sentence}
+    shown = range(min(len(found.trials), MOST_ROWS))
+    fields = [
+        {"key": f"w-{j}", "label": name, "value": query.get(f"w-{j}", "")[:40], "wrong": wrong.get(f"w-{j}", "")}
+        for j, name in enumerate(names)
+    ]
+    return {
+        "front": {
+            "names": names, "rows": [_row(study, found, i, chosen) for i in shown],
+            "left_out": len(found.trials) - len(shown), "fields": fields, "refused": wrong.get("", ""),
+            "chosen": None if chosen is None else _said(study, chosen),
+            "summary": f"{many(len(found.trials), 'trial')}. {WHAT}" if found.trials else NO_FRONT,
+        }
+    }  # fmt: skip
+
+
+def _chosen(study: Study, query: Mapping[str, str]) -> Trial | None:
+    """Returns the trial of the front that the weights of an address choose, or None without weights.
+
+    Raises:
+        Problem: a weight cannot be used, with the name of its field.
+    """
+    names, weights = names_of(study), list[float]()
+    for j, name in enumerate(names):
+        text = query.get(f"w-{j}", "").strip()
+        weight = about(f"w-{j}", number, f"The weight of {name}", text, always=True) if text else 0.0
+        if weight < 0.0:
+            raise Problem(
+                422, "invalid", f"The weight of {name} is {text[:20]}: it must be at least 0.", field=f"w-{j}"
+            )
+        weights.append(weight)
+    if not any(query.get(f"w-{j}", "").strip() for j in range(len(names))):
+        return None
+    try:
+        return study.best(weights=weights)
+    except NoRegretError as error:
+        raise Problem(422, "invalid", str(error), field="") from None
+
+
+def _row(study: Study, found: Front, i: int, chosen: Trial | None) -> dict[str, Any]:
+    trial = found.trials[i]
+    means = zip(found.mean[i].tolist(), found.lower[i].tolist(), found.upper[i].tolist(), strict=True)
+    return {
+        "number": trial.number, "where": where(trial, names=study.replica.roster.names),
+        "values": [
+            {"mean": short(mean), "between": f"{short(low)} to {short(high)}", "told": told}
+            for (mean, low, high), told in zip(means, values_text(trial), strict=True)
+        ],
+        "chosen": chosen is not None and chosen.number == trial.number,
+    }  # fmt: skip
+
+
+def _said(study: Study, chosen: Trial) -> dict[str, Any]:
+    return {"number": chosen.number, "where": where(chosen, names=study.replica.roster.names)}
