@@ -11,7 +11,11 @@ import nilregret as nr
 from nilregret.slots import Score, described
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.study.direction import GOALS
+from nilregret.study.explain import gain_of_front
+from nilregret.study.explanation import OutputBounds
+from nilregret.study.front import Front
 from nilregret.testing.driver import Driver
+from nilregret.theory.fronts import hypervolume, non_dominated
 from tests.conformance.test_policies import POLICIES
 from tests.marks import nightly
 
@@ -179,6 +183,82 @@ def test_why_is_told_in_words():
     assert "2 answers; waiting for trial 0" in text
     assert "proved for f" in text
     assert "one of 25 that tie" in str(study.explain(0))
+
+
+LAST = 12  # trial beyond the initial design
+
+
+def of_two_objectives(steps, **settings):
+    """A study of two objectives, of which every fifth answer is late and the last two are waited for."""
+    study = nr.Study(
+        nr.auto(nr.Space(x=nr.Float(0, 1)), objectives=("loss", "recall"), **settings), goal=("minimize", "maximize")
+    )
+    for i in range(steps):
+        x = study.ask().parameters["x"]
+        if i % 5 != 4 and i < steps - 2:
+            more = {"constraints": [x - 0.9]} if settings else {}
+            study.tell(i, ((x - 0.3) ** 2, 12.0 + x), **more)
+    return study
+
+
+@pytest.mark.parametrize("settings", [{}, {"constraints": 1}])
+def test_a_decision_of_several_objectives_has_all_posteriors_and_its_gain(settings):
+    study = of_two_objectives(LAST + 1, **settings)
+    early = study.explain(LAST)
+    point = study.trials[LAST].point[None]
+    later = nr.Study(study.policy, goal=study.goals)
+    for trial in study.trials[:LAST]:
+        later.ask()
+        if trial.values:
+            later.tell(trial.number, trial.values, constraints=trial.constraints)
+    assert early.repeated
+    for j, each in enumerate(early.chosen.objectives):
+        mean, std = later.predict(point, channel=j)
+        lower, upper = later.bounds(point, channel=j)
+        assert (each.mean, each.std, each.lower, each.upper) == (mean[0], std[0], lower[0], upper[0])
+    assert len(early.constraints) == len(settings)
+    assert (early.feasible is None) == (not settings)
+    study.tell(4, (0.5, 12.5), **({"constraints": [-0.1]} if settings else {}))
+    assert study.explain(LAST) == early  # whatever came later
+    text, said = str(early), json.loads(json.dumps(early.to_dict()))
+    assert "It was expected to add " in text
+    assert f"{early.front.size} trials, volume" in text
+    assert "recall" in text
+    assert said["objectives"] == ["loss", "recall"]
+    assert said["goal"] == ["minimize", "maximize"]
+    assert said["front"]["gain"] == early.front.gain
+    first = study.explain(0).to_dict()
+    assert first["front"] is None  # It was chosen by no score.
+    assert "expected to add" not in str(study.explain(0))
+    one = nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1))))
+    assert {"objectives", "front"}.isdisjoint(one.explain(one.ask()).to_dict())
+    assert "others" not in one.explain(0).to_dict()["chosen"]
+
+
+@pytest.mark.parametrize("goals", [("minimize", "maximize"), ("maximize", "maximize", "minimize")])
+def test_the_expected_gain_of_a_front_is_the_mean_over_draws(goals):
+    """4 standard errors, so each of four comparisons misses with probability 6e-5."""
+    rng, k = np.random.default_rng(0), len(goals)
+    signs = np.array([1.0 if goal == "maximize" else -1.0 for goal in goals])
+    values = rng.uniform(size=(6, k))
+    values = values[non_dominated(values)]
+    trials = nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1)))).ask(count=len(values))
+    corner, pending = np.full(k, -0.1), signs * (values[:1] - 0.02)
+    front = Front(trials, signs * values, *[values] * 3, hypervolume(values, corner), signs * corner)
+    mean, std = np.full(k, 0.7), np.linspace(0.2, 0.4, k)
+    chosen = [OutputBounds(sign * m, s, 0.0, 0.0) for sign, m, s in zip(signs, mean, std, strict=True)]
+    found = gain_of_front(front, goals, chosen, pending)
+    draws = mean + std * rng.standard_normal((400, k))
+    gains = np.array([hypervolume(np.vstack([values, row]), corner) for row in draws]) - front.hypervolume
+    free = ~(values[None] >= draws[:, None]).all(axis=2).any(axis=1)
+    for each, value in ((gains, found.gain), (free, found.chance)):
+        assert value == pytest.approx(each.mean(), abs=4 * each.std() / len(draws) ** 0.5)
+    assert (found.beaten_by is not None) == (values >= mean).all(axis=1).any()
+    beaten = [OutputBounds(m - 0.1 * sign, 0.1, 0.0, 0.0) for m, sign in zip(front.mean[0], signs, strict=True)]
+    again = gain_of_front(front, goals, beaten, pending)
+    assert again.beaten_by == 0
+    assert "Trial 0 is better in all means" in again.why
+    assert gain_of_front(front._replace(trials=[]), goals, chosen, pending) is None
 
 
 # -- propensities ----------------------------------------------------------------------------------------------------

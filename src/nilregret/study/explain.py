@@ -17,8 +17,10 @@ from ..policy.explain import Inquiry, Propensity, Reasons, runner_up
 from ..policy.state import State
 from ..slots.envelope import Envelope
 from ..storage.record import Trial
+from ..theory.fronts import LEAST_STD, boxes, log_ehvi
 from .direction import AnyPolicy, AnyState, Goal, has_channels, state_after, told_envelope
-from .explanation import Candidate, ConstraintBounds, Explanation
+from .explanation import Candidate, Explanation, FrontGain, OutputBounds
+from .front import Front, front_of
 from .function import settings_at
 from .queue import Entry
 
@@ -28,14 +30,14 @@ NO_REASONS = Reasons(None, None, None, np.zeros(0), None)  # of a trial that `en
 
 
 def explanation(
-    policy: AnyPolicy, goal: Goal, trials: Sequence[Trial], number: int, *, seed: int,
+    policy: AnyPolicy, goals: tuple[Goal, ...], trials: Sequence[Trial], number: int, *, seed: int,
     available: Available | None = None, draws: int = DRAWS, entry: Entry | None = None,
 ) -> Explanation:  # fmt: skip
     """Returns why a trial was chosen.
 
     Args:
         policy: of the study.
-        goal: of the study.
+        goals: of the objectives.
         trials: all of them, by number.
         number: of the trial to explain.
         seed: of the study.
@@ -55,8 +57,9 @@ def explanation(
         )
     with no_collection:
         earlier = [each.as_of(trial.asked_order - 1) for each in trials[:number]]
-        state = state_after(policy, goal, earlier, seed=seed)
-    return _Moment(state, goal, trial.as_of(trial.asked_order), earlier, available, draws, entry).explanation()
+        state = state_after(policy, goals[0], earlier, seed=seed)
+    asked = trial.as_of(trial.asked_order)
+    return _Moment(policy, state, goals, asked, earlier, available, draws, entry).explanation()
 
 
 def propensity_of(
@@ -95,12 +98,43 @@ def _numbers(envelope: Envelope, row: int) -> dict[str, float]:
     return {name: float(getattr(envelope, name)[row]) for name in ("mean", "std", "lower", "upper")}
 
 
+def gain_of_front(
+    front: Front, goals: tuple[Goal, ...], chosen: Sequence[OutputBounds], pending: Array
+) -> FrontGain | None:
+    """Returns what a point is expected to add to a front, or None if nothing was answered.
+
+    Args:
+        front: of answered trials.
+        goals: of the k objectives.
+        chosen: the posterior of each objective at the point.
+        pending: posterior means of pending trials, `(p, k)`.
+    """
+    from scipy.special import ndtr
+
+    if not front.trials:
+        return None
+    signs = np.array([1.0 if goal == "maximize" else -1.0 for goal in goals])
+    mean = signs * [each.mean for each in chosen]
+    std = np.maximum([each.std for each in chosen], LEAST_STD)
+    told = signs * front.mean
+    known = np.concatenate([told, signs * pending])
+    log_gain = log_ehvi(mean[:, None], std[:, None], boxes(known, signs * front.reference))[0]
+    low, high = ((ends - mean) / std for ends in boxes(known, np.full(len(goals), -np.inf)))
+    better = np.flatnonzero((told >= mean).all(axis=1))
+    return FrontGain(
+        size=len(front.trials), volume=front.hypervolume, reference=tuple(front.reference.tolist()),
+        gain=float(np.exp(log_gain)), chance=float((ndtr(high) - ndtr(low)).prod(axis=1).sum()),
+        beaten_by=front.trials[int(better[0])].number if len(better) else None,
+    )  # fmt: skip
+
+
 class _Moment:
     """A study at the moment before a trial was asked for.
 
     Args:
+        policy: of the study, in the units told.
         state: after all earlier events.
-        goal: of the study.
+        goals: of the objectives.
         trial: the trial as it was when it was asked for.
         earlier: the earlier trials as they were at that moment.
         available: points that could be played, or None for all.
@@ -109,10 +143,10 @@ class _Moment:
     """
 
     def __init__(
-        self, state: AnyState, goal: Goal, trial: Trial, earlier: Sequence[Trial], available: Available | None,
-        draws: int, entry: Entry | None,
+        self, policy: AnyPolicy, state: AnyState, goals: tuple[Goal, ...], trial: Trial, earlier: Sequence[Trial],
+        available: Available | None, draws: int, entry: Entry | None,
     ) -> None:  # fmt: skip
-        self._goal, self._trial, self._draws, self._available = goal, trial, draws, available
+        self._policy, self._goals, self._trial, self._draws, self._available = policy, goals, trial, draws, available
         self._earlier, self._entry = earlier, entry
         again: dict[str, Any] = {"now": trial.asked_at, "available": available, "again": trial}
         self._decision: Decision = (
@@ -127,9 +161,11 @@ class _Moment:
         """Returns the explanation of the trial."""
         state, trial = self._state, self._trial
         waiting = tuple(each.number for each in self._earlier if each.state == "pending")
-        told = sum(each.state == "observed" for each in self._earlier)
+        told, several = sum(each.state == "observed" for each in self._earlier), len(self._goals) > 1
         common: dict[str, Any] = {
-            "trial": trial, "goal": self._goal, "algorithm": state.policy.algorithm, "pending": waiting,
+            "trial": trial, "algorithm": state.policy.algorithm, "pending": waiting,
+            "goal": self._goals if several else self._goals[0],
+            "objectives": self._policy.objective_names if several else (),
             "answered": told, "multipliers": tuple(map(float, state.multipliers)),
             "restarts": tuple(state.restarts), "repeated": _same(self._decision, trial, self._domain),
             "enqueued": None if self._entry is None else self._entry.said(self._domain),
@@ -156,7 +192,7 @@ class _Moment:
             tied=None if finite is None or finite.tied is None else len(finite.tied),
             width=state.width(now=trial.asked_at), drawn=reasons.width, valid_for=state.valid_for,
             first_counted=state.first_counted,
-            constraints=self._constraints(), feasible=self._feasible(),
+            constraints=self._constraints(), front=self._front(reasons), feasible=self._feasible(),
             kernel=state.kernel, fitted=state.kernel != state.policy.kernel, propensity=reasons.propensity,
             **_lengthscales(state),
         )  # fmt: skip
@@ -180,28 +216,47 @@ class _Moment:
             )
         return float(reasons.shown[there[0]])
 
-    def _candidate(self, point: Array, arm: int | None, score: float | None = None, **beliefs: float) -> Candidate:
+    def _candidate(
+        self, point: Array, arm: int | None, score: float | None = None, others: tuple[OutputBounds, ...] = (),
+        **beliefs: float,
+    ) -> Candidate:  # fmt: skip
         settings = settings_at(self._domain, point)
         return Candidate(
             point=tuple(point.tolist()), arm=arm, parameters=None if settings is None else dict(settings), score=score,
-            **beliefs,
+            others=others, **beliefs,
         )  # fmt: skip
 
     def _believed(self, point: Array, arm: int | None, score: float | None) -> Candidate:
         trial, whole = self._trial, isinstance(self._domain, Arms) and arm is not None
         seen = self._state.envelope(None if whole else point[None], trial.context, now=trial.asked_at)
-        seen = told_envelope(seen, self._goal)
+        seen = told_envelope(seen, self._goals[0])
         at = arm if whole and arm is not None else 0
-        return self._candidate(point, arm, score, **_numbers(seen, at))
+        others = self._outputs(point, range(1, len(self._goals)))
+        return self._candidate(point, arm, score, others, **_numbers(seen, at))
 
-    def _constraints(self) -> tuple[ConstraintBounds, ...]:
-        policy, trial = self._state.policy, self._trial
+    def _outputs(self, point: Array, numbers: Sequence[int]) -> tuple[OutputBounds, ...]:
+        """Returns the posteriors of outputs at a point, in the units told."""
+        goals = dict(enumerate(self._goals))
+        found = [(j, self._state.limit(j, point[None], self._trial.context)) for j in numbers]
+        return tuple(OutputBounds(**_numbers(told_envelope(each, goals.get(j, "maximize")), 0)) for j, each in found)
+
+    def _constraints(self) -> tuple[OutputBounds, ...]:
+        policy, first = self._state.policy, len(self._goals)
         if not has_channels(policy):
             return ()
-        found = [self._state.limit(j + 1, trial.point[None], trial.context) for j in range(policy.constraint_count)]
-        return tuple(ConstraintBounds(**_numbers(each, 0)) for each in found)
+        return self._outputs(self._trial.point, range(first, first + policy.constraint_count))
+
+    def _front(self, reasons: Reasons) -> FrontGain | None:
+        """Returns what the trial was expected to add to the front, if its score looked for one."""
+        if len(self._goals) == 1 or reasons.rule is None or reasons.forced_by is not None:
+            return None
+        waiting = [each for each in self._earlier if each.state == "pending"]
+        chosen = self._believed(self._trial.point, self._trial.arm, None).objectives
+        pending = [[each.mean for each in self._believed(t.point, t.arm, None).objectives] for t in waiting]
+        known = front_of(self._policy, self._goals, self._state, self._earlier)
+        return gain_of_front(known, self._goals, chosen, np.array(pending).reshape(-1, len(self._goals)))
 
     def _feasible(self) -> float | None:
-        if not has_channels(self._state.policy):
+        if not has_channels(self._state.policy) or not self._state.policy.constraint_count:
             return None
         return float(self._state.certain(self._trial.point[None], self._trial.context)[0])

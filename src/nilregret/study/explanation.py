@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, final
 
 from .._utils.checks import Array, counted, many
 from .._utils.numerals import numeral
@@ -41,10 +41,11 @@ class Candidate:
         score: the number that the policy maximises, also if the goal is to minimise. Scores in reward units are then of
             minus the loss. If rewards are warped, scores are in warped units. None in a forced uniform round, and if
             there was no choice.
-        mean: posterior mean in the units told, or None without a posterior.
+        mean: posterior mean in the units told, or None without a posterior. Of several objectives, that of the first.
         std: posterior standard deviation, or None without a posterior.
         lower: the policy's lower bound, or None without a posterior.
         upper: the policy's upper bound, or None without a posterior.
+        others: the same of each further objective.
     """
 
     point: tuple[float, ...]
@@ -55,6 +56,17 @@ class Candidate:
     std: float | None = None
     lower: float | None = None
     upper: float | None = None
+    others: tuple[OutputBounds, ...] = ()
+
+    @property
+    def numbers(self) -> tuple[float | None, ...]:
+        """Mean, standard deviation, lower and upper bound of the first objective."""
+        return self.mean, self.std, self.lower, self.upper
+
+    @property
+    def objectives(self) -> tuple[OutputBounds, ...]:
+        """The posterior of each objective at the point."""
+        return OutputBounds(*cast(tuple[float, float, float, float], self.numbers)), *self.others
 
     @property
     def name(self) -> str:
@@ -63,9 +75,9 @@ class Candidate:
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
-class ConstraintBounds:
-    """The posterior of one constraint at the chosen point, in its own units, satisfied when <= 0.
+@dataclass(frozen=True)
+class OutputBounds:
+    """The posterior of an objective at a point, in the units told, or of a constraint, satisfied when <= 0.
 
     Attributes:
         mean: posterior mean.
@@ -85,6 +97,47 @@ class ConstraintBounds:
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class FrontGain:
+    """The expected gain of a front by a trial, if each objective has a normal law with its mean and deviation.
+
+    Attributes:
+        size: number of trials on the front before the trial.
+        volume: hypervolume of that front, the product of the units.
+        reference: worst value of each objective that counts, `(k,)`.
+        gain: expected gain of the volume. Pending trials count with their means.
+        chance: probability that no trial of the front beats the trial in all objectives.
+        beaten_by: a trial of the front that is at least as good in the mean of every objective, or None.
+    """
+
+    size: int
+    volume: float
+    reference: tuple[float, ...]
+    gain: float
+    chance: float
+    beaten_by: int | None = None
+
+    @property
+    def why(self) -> str:
+        """The gain in a sentence or two."""
+        share = f"{numeral(100.0 * self.gain / self.volume, 2)}% to the volume of" if self.volume > 0.0 else "volume to"
+        said = f"It was expected to add {share} a front of {many(self.size, 'trial')}, "
+        said += f"and to be on the front with probability {self.chance:.2f}."
+        if self.beaten_by is not None:
+            said += f" Trial {self.beaten_by} is better in all means, so only what was not known could bring the gain."
+        return said
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """Name and text of the front and of the gain."""
+        corner = ", ".join(map(_figure, self.reference))
+        return [
+            ("front", f"{many(self.size, 'trial')}, volume {_figure(self.volume)} from ({corner})"),
+            ("gain", f"{_figure(self.gain)} of volume expected"),
+        ]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class Explanation:
     """The reasons why a trial was chosen, recomputed from the record of everything before it (`Study.explain`).
 
@@ -92,7 +145,8 @@ class Explanation:
 
     Attributes:
         trial: the trial as `ask` returned it, without an outcome.
-        goal: of the study.
+        goal: of the study. A tuple of the goals, if there are several objectives.
+        objectives: names of several objectives. Empty if there is one.
         algorithm: of the policy.
         rule: name of the score that the round maximised. None in a forced uniform round, and without a score.
         forced_by: name of the part that forced the round (`UniformExploration`, `InitialDesign`, ...), or None.
@@ -114,6 +168,7 @@ class Explanation:
         multipliers: price of violating each constraint, reward units. Empty without constraints.
         constraints: bounds of each constraint at the chosen point, if constraints have posteriors of their own, else
             empty.
+        front: expected gain of the front, if the policy looks for one and chose by a score, or None.
         feasible: how sure it was that the point satisfies all constraints (see `Study.feasible`), or None.
         kernel: kernel in force: the policy's, or the last fitted one, which is of standardised rewards. None without a
             posterior.
@@ -137,7 +192,8 @@ class Explanation:
     """
 
     trial: Trial
-    goal: Goal
+    goal: Goal | tuple[Goal, ...]
+    objectives: tuple[str, ...] = ()
     algorithm: str
     rule: str | None = None
     forced_by: str | None = None
@@ -154,7 +210,8 @@ class Explanation:
     first_counted: int = 0
     restarts: tuple[Restart, ...]
     multipliers: tuple[float, ...]
-    constraints: tuple[ConstraintBounds, ...] = ()
+    constraints: tuple[OutputBounds, ...] = ()
+    front: FrontGain | None = None
     feasible: float | None = None
     kernel: Kernel | None = None
     fitted: bool = False
@@ -203,6 +260,8 @@ class Explanation:
             "context": context_json(trial),
         }  # fmt: skip
         rest = {field.name: _plain(getattr(self, field.name)) for field in fields(self) if field.name != "trial"}
+        if not self.objectives:  # One objective has no such entries.
+            del rest["objectives"], rest["front"]
         return first | rest | {"width": self._width}
 
     def __str__(self) -> str:
@@ -219,12 +278,13 @@ class Explanation:
         """Returns the texts and tables of the explanation, which fit the terminal unless `wide`."""
         from .terminal import facts, table
 
+        numbers = [f"{name} (objective)" if name in ("point", "score") else name for name in self.objectives]
         rows = [
-            [name, one.name, one.score, one.mean, one.std, one.lower, one.upper]
+            [name, one.name, one.score, *(map(str, one.objectives) if numbers else one.numbers)]
             for name, one in (("chosen", self.chosen), ("runner-up", self.runner_up))
             if one is not None
         ]
-        headings = ["", "point", "score", "mean", "std", "lower", "upper"]
+        headings = ["", "point", "score", *(numbers or ("mean", "std", "lower", "upper"))]
         compared = table(rows, headings, wide=wide, dispensable=["lower", "upper", "std"])
         return [f"Trial {self.number}: {self.chosen.name}", f"{self.why}\n", compared, "", facts(self.facts)]
 
@@ -248,7 +308,7 @@ class Explanation:
             what = f"the highest {score} of {self.compared} points"
             if self.tied is not None and self.tied > 1:
                 what += f", one of {self.tied} that tie, drawn among them"
-        said = f"{by}: {what}."
+        said = f"{by}: {what}." + (f" {self.front.why}" if self.front is not None else "")
         if self.repeated and self._beaten():
             said += " What scores higher was not played: the point found was moved, by constraints, a grid or `apart`."
         if not self.repeated:
@@ -281,6 +341,7 @@ class Explanation:
             ("restarts", "; ".join(f"trial {restart.round}: {restart.reason}" for restart in self.restarts)),
             ("multipliers", ", ".join(_figure(each) for each in self.multipliers if not math.isnan(each))),
             ("constraints", "; ".join(map(str, self.constraints))),
+            *(() if self.front is None else self.front.facts),
             ("feasible", "" if self.feasible is None else _figure(self.feasible)),
             ("kernel", f"{_short(repr(self.kernel))}, fitted" if self.fitted else ""),
             ("lengthscales", self._compared()),
@@ -307,8 +368,8 @@ def _short(text: str) -> str:
 
 def _plain(value: Any) -> Any:
     """Returns a part of an explanation as plain values."""
-    if isinstance(value, Candidate | ConstraintBounds):
-        return {name: _plain(each) for name, each in vars(value).items()}
+    if isinstance(value, Candidate | OutputBounds | FrontGain):
+        return {name: _plain(each) for name, each in vars(value).items() if name != "others" or each}
     if hasattr(value, "_asdict"):  # a restart or a propensity
         return value._asdict()
     if isinstance(value, Kernel):

@@ -683,7 +683,7 @@ class Queries(Generic[D]):
                 trials = [roster.moved(each) for each in trials[: number + 1]]
         offered = None if among is None and exclude is None else available(roster.policy.domain, among, exclude)
         return explanation(
-            roster.policy, self.goals[0], trials, number, seed=self.seed, available=roster.playable(offered),
+            roster.policy, self.goals, trials, number, seed=self.seed, available=roster.playable(offered),
             draws=draws, entry=entry,
         )  # fmt: skip
 
