@@ -12,7 +12,7 @@ from nilregret._utils.randomness import Draws, Randomness
 from nilregret.errors import InvalidInput
 from nilregret.slots.acquisition import Known
 from nilregret.slots.envelope import Envelope
-from nilregret.theory.fronts import boxes, log_ehvi, reference_point
+from nilregret.theory.fronts import boxes, log_ehvi, non_dominated, reference_point
 
 SCORES = [
     nr.slots.HypervolumeImprovement(),
@@ -135,3 +135,25 @@ def test_a_front_is_not_looked_for_with_one_objective():
     """The sentence names the rule that is missing."""
     with pytest.raises(InvalidInput, match="Pareto"):
         nr.auto(nr.Box(0, 1)).using(score=nr.slots.HypervolumeImprovement())
+
+
+@pytest.mark.parametrize("domain", [nr.Box([0, 0], [1, 2]), nr.Space(x=nr.Float(0, 1), y=nr.Float(1, 9, log=True))])
+def test_a_search_starts_around_and_between_points_of_the_front(domain):
+    """Where candidates are dense, each gap of the front has starts, inside the domain. Elsewhere there are few."""
+    score, view = nr.slots.HypervolumeImprovement(), Stand(count=30)
+    view.domain, view.sides = domain, domain.upper - domain.lower
+    points, means, *_ = view.known_objectives()
+    front = points[np.argsort(means[:, 0])][non_dominated(means[np.argsort(means[:, 0])])]
+    starts = score.incumbents(view, dense=True)
+    assert ((starts >= domain.lower) & (starts <= domain.upper)).all()
+    for middle in 0.5 * (front[1:] + front[:-1]):
+        assert (np.abs(starts - middle).max(axis=1) < 1e-9).any()
+    assert (score.incumbents(view, dense=False) == front[:10]).all()
+
+
+def test_a_narrow_gap_is_found():
+    """Both objectives are best within a hundredth of the domain, and the next trial lies between the two best."""
+    study = nr.Study(nr.auto(nr.Box(0, 1), objectives=2, noise=1e-3), seed=0, goal="minimize")
+    for x in (0.0, 0.15, 0.28, 0.3, 0.31, 0.33, 0.45, 0.6, 0.8, 1.0):
+        study.add([x], [(x - 0.3) ** 2, (x - 0.31) ** 2])
+    assert 0.3 < study.ask().point[0] < 0.31

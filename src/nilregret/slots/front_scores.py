@@ -18,7 +18,8 @@ from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
-from .._utils.checks import Array, integer, number, settle
+from .._utils.checks import Array, IndexArray, integer, number, settle
+from ..domains.domain import Arms, Space
 from ..domains.search.boxes import AcquisitionFunction, coarse
 from ..errors import InvalidInput
 from ..serialize import described
@@ -39,10 +40,18 @@ from .envelope import Envelope
 from .scores import Score
 
 MOST_STARTS = 10  # points of a front near which a search starts
+MOST_GAPS = 24  # gaps between neighbours of the front within which a search starts
+SHARES = np.array([0.25, 0.5, 0.75])  # of these gaps
+STEPS = 0.02, 0.005  # from points of the front, as shares of a side, at which a search starts
 MOST_DIRECTIONS = 1024
 
 Gain = Callable[[Array, Array], Array]  # logarithms of gains, `(n,)`, of means and deviations, `(k, n)` each
 GainSlopes = Callable[[Array, Array], Slopes]  # the same with derivatives
+
+
+def evenly(count: int, most: int) -> IndexArray:
+    """Returns at most so many indices below the count, evenly spread, with both ends."""
+    return np.linspace(0, count - 1, min(count, most)).round().astype(np.intp)
 
 
 class Target(NamedTuple):
@@ -80,18 +89,35 @@ class FrontScore(Score):
             )
 
     @final
-    def incumbents(self, view: PointView) -> Array:
-        """Returns points of the front of posterior means, evenly along it, `(n, d)`. A search starts near them, too."""
+    def incumbents(self, view: PointView, *, dense: bool) -> Array:
+        """Returns points of the front of posterior means, evenly along it, `(n, d)`.
+
+        If candidates are dense, points around and between these are among them. Gains peak there, more narrowly than
+        candidates show.
+        """
         points, means, feasible, _ = view.known_objectives()
         points, means = (points[feasible], means[feasible]) if feasible.any() else (points, means)
         means = np.stack([coarse(column) for column in means.T], axis=1) if len(means) else means
         front = np.flatnonzero(non_dominated(means))
         front = front[np.argsort(means[front, 0], kind="stable")]
-        even = np.linspace(0, len(front) - 1, min(len(front), MOST_STARTS)).round().astype(int)
-        return np.asarray(points[front[even]])
+        points, domain = points[front], view.domain
+        found = points[evenly(len(points), MOST_STARTS)]
+        if not dense or isinstance(domain, Arms):
+            return np.asarray(found)
+        steps = np.concatenate([np.eye(domain.dimension), -np.eye(domain.dimension)]) * view.sides
+        near = [found, *(found[:, None] + share * steps for share in STEPS)]
+        if len(points) > 1:
+            ahead = np.concatenate([points[:1] - points[1:2], np.diff(points, axis=0), points[-1:] - points[-2:-1]])
+            gaps = evenly(len(ahead), MOST_GAPS)
+            near.append(np.concatenate([points[:1], points])[gaps] + SHARES[:, None, None] * ahead[gaps])
+        rows = np.concatenate([each.reshape(-1, domain.dimension) for each in near])
+        rows = np.clip(rows, domain.lower, domain.upper)
+        return domain.snap(rows) if isinstance(domain, Space) else rows
 
     @final
-    def target(self, view: AcquisitionContext, *, quantile: float = 0.5, tolerance: float = 0.0) -> Target:
+    def target(
+        self, view: AcquisitionContext, *, quantile: float = 0.5, tolerance: float = 0.0, reach: float | None = None
+    ) -> Target:
         """Returns the front of posterior means at the points tried, with its reference and sizes.
 
         Points that violate a constraint in the mean are not on the front. If all do, the front is empty, and reference
@@ -101,6 +127,7 @@ class FrontScore(Score):
             view: the round.
             quantile: as of `reference_point`.
             tolerance: as of `reference_point`.
+            reach: as of `reference_point`.
         """
         _, means, feasible, _ = view.known_objectives()
         front = means[feasible]
@@ -108,7 +135,7 @@ class FrontScore(Score):
         best = front if len(front) else means[non_dominated(means)]
         reference = view.given_reference
         if reference is None:
-            reference = reference_point(means, best, quantile=quantile, tolerance=tolerance)
+            reference = reference_point(means, best, quantile=quantile, tolerance=tolerance, reach=reach)
         if not len(best):
             return Target(reference, np.ones(len(reference)), front)
         size, spread = best.max(axis=0) - reference, np.ptp(means, axis=0)
@@ -126,10 +153,12 @@ class VolumeScore(FrontScore):
     Attributes:
         quantile: quantile of all answers that the reference is below. With 1 only the front decides.
         tolerance: share of the front's size. A point that another beats but for this share does not move the reference.
+        reach: sizes of the front by which the reference may be below it, or None for any number.
     """
 
     quantile: float = 0.5
     tolerance: float = 0.01
+    reach: float | None = None
 
     logarithm: ClassVar[bool] = True
 
@@ -144,14 +173,14 @@ class VolumeScore(FrontScore):
     @final
     def on_table(self, view: TableView) -> Array:
         """Returns the logarithms of the gains of all arms."""
-        target = self.target(view, quantile=self.quantile, tolerance=self.tolerance)
+        target = self.target(view, quantile=self.quantile, tolerance=self.tolerance, reach=self.reach)
         gain, _ = self.gains(view, target)
         return gain(*target.moments(view.objectives()))
 
     @final
     def on_points(self, view: PointView) -> AcquisitionFunction:
         """Returns the logarithms of the gains, with gradients."""
-        target = self.target(view, quantile=self.quantile, tolerance=self.tolerance)
+        target = self.target(view, quantile=self.quantile, tolerance=self.tolerance, reach=self.reach)
         gain, gain_slopes = self.gains(view, target)
 
         def values(points: Array) -> Array:

@@ -98,8 +98,13 @@ class Score(Part):
         """
         return self
 
-    def incumbents(self, view: PointView) -> Array | None:  # noqa: ARG002
-        """Returns points near which a search starts, too, `(n, d)`, or None for those of the best posterior means."""
+    def incumbents(self, view: PointView, *, dense: bool) -> Array | None:  # noqa: ARG002
+        """Returns points near which a search starts, too, `(n, d)`, or None for those of the best posterior means.
+
+        Args:
+            view: the round.
+            dense: whether candidates are dense, so that a start costs one evaluation, and nothing is tried around it.
+        """
         return None
 
     def drawn_width(self, t: int, randomness: Randomness) -> float | None:  # noqa: ARG002

@@ -114,7 +114,9 @@ def hypervolume(values: Array, reference: Array) -> float:
     return float(sides.prod(axis=1).sum())
 
 
-def reference_point(values: Array, front: Array, *, quantile: float = 0.5, tolerance: float = 0.0) -> Array:
+def reference_point(
+    values: Array, front: Array, *, quantile: float = 0.5, tolerance: float = 0.0, reach: float | None = None
+) -> Array:
     """Returns r_i = N_i - (ideal_i - N_i) / 10, `(k,)`.
 
     Here ideal_i is the best value of the front and N_i = min(nadir_i, median_i): the worst value of the front, or the
@@ -127,12 +129,16 @@ def reference_point(values: Array, front: Array, *, quantile: float = 0.5, toler
         quantile: of all answers, in place of the median. With 0 the worst answer is N_i, with 1 the front's nadir.
         tolerance: share of the size of the front. Points that one better in the sum of objectives beats, but for this
             share of the size of each, do not count for the nadir.
+        reach: N_i is at most so many sizes of the front below the nadir. None is no limit.
     """
     values, front = values if len(values) else front, front if len(front) else values
     if not len(values):
         return np.full(values.shape[1], -MARGIN)
     ideal = front.max(axis=0)
-    worst = np.minimum(_thinned(front, tolerance).min(axis=0), np.quantile(values, quantile, axis=0))
+    nadir = _thinned(front, tolerance).min(axis=0)
+    worst = np.minimum(nadir, np.quantile(values, quantile, axis=0))
+    if reach is not None:
+        worst = np.maximum(worst, nadir - reach * (ideal - nadir))
     spread = np.ptp(np.concatenate([values, front]), axis=0)
     spread = np.where(spread > ROUNDED * np.maximum(np.abs(ideal), np.abs(worst)), spread, 1.0)
     size = np.where(ideal - worst > FLAT * spread, ideal - worst, spread)

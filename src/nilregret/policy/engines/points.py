@@ -323,12 +323,12 @@ class PointEngine(Engine[PointBelief]):
         If candidates are dense, incumbents matter little. Then the best average rewards are used, which cost O(n) in
         place of O(n^2).
         """
-        if (own := question.score.incumbents(view)) is not None:
-            return own
         posterior, domain = belief.observed, self.domain
+        dense = isinstance(domain, Box | Space) and self.search.dense(domain)
+        if (own := question.score.incumbents(view, dense=dense)) is not None:
+            return own
         points = [] if question.last is None else [question.last]
         if posterior.count:
-            dense = isinstance(domain, Box | Space) and self.search.dense(domain)
             quick = dense and isinstance(posterior, PointPosterior)
             means = posterior.average if quick else posterior.landmark_means()
             count = self.search.incumbents
