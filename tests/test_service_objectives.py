@@ -218,7 +218,8 @@ def test_the_front_is_that_of_a_study(client):
     }  # fmt: skip
     told_all(client)
     study = answered(nr.Study(POLICY, goal=GOALS))
-    for query, reference in (({}, None), ({"reference": "[1.0, 9.0]"}, [1.0, 9.0])):
+    for text, reference in ((None, None), ("[1.0, 9.0]", [1.0, 9.0]), ('{"recall": 9, "loss": 1}', (1, 9))):
+        query = {} if text is None else {"reference": text}
         said, front = client.get(f"{AT}/front", **query)[1], study.front_values(reference)
         assert [each["number"] for each in said["decisions"]] == [trial.number for trial in front.trials]
         assert [each["values"] for each in said["decisions"]] == [list(trial.values) for trial in front.trials]
@@ -238,7 +239,7 @@ def test_one_best_decision_is_refused_and_names_the_front(client):
     for weights in ('{"los": 1}', "[1]", "1", '{"loss": -1}', '{"loss": "x"}', "{}", "[0, 0]", "nothing"):
         status, said = client.get(f"{AT}/best", weights=weights)
         assert (status, said["error"]["field"]) == (422, "weights"), said
-    for reference in ("[1]", "1", '["x", 1]', "[1, 2, 3]", "nothing"):
+    for reference in ("[1]", "1", '["x", 1]', "[1, 2, 3]", '{"loss": 1}', "nothing"):
         status, said = client.get(f"{AT}/front", reference=reference)
         assert (status, said["error"]["field"]) == (422, "reference"), said
     client.put("/v1/studies/one", {"arms": POINTS})
@@ -367,11 +368,11 @@ def test_a_study_of_several_objectives_from_the_command_line(kiln, tmp_path):
     assert [each["number"] for each in said["trials"]] == [each.number for each in front.trials]
     np.testing.assert_allclose(said["mean"], front.mean)
     assert (said["hypervolume"], said["recommended"]) == (front.hypervolume, None)
-    weighted = json.loads(run("front", *kiln, "--weights", "recall=1", "--reference", "2,0", "--json"))
+    weighted = json.loads(run("front", *kiln, "--weights", "recall=1", "--reference", "recall=0,loss=2", "--json"))
     assert weighted["recommended"] == study.best(weights={"recall": 1}).number
     assert weighted["hypervolume"] == pytest.approx(study.hypervolume((2.0, 0.0)))
     text = run("front", *kiln, "--weights", "loss=1,recall=2")
-    assert all(words in text for words in ("loss, from", "recommended", "minimize loss, maximize recall"))
+    assert all(words in text for words in ("loss, between", "recommended", "beyond loss="))
     shown = run("show", *kiln)
     assert all(words in shown for words in ("No trial beats these", "minimize loss, maximize recall"))
     summary = json.loads(run("show", *kiln, "--json"))

@@ -69,7 +69,9 @@ def test_every_algorithm_decides(client, algorithm):
     for _ in range(3):
         status, said = client.post("/v1/studies/new/decisions")
         assert status == 201, said
-        told = {"reward": [0.5, 0.1] if "hypervolume" in algorithm else 0.5} | ({"constraints": [0.1]} if limited else {})
+        told = {"reward": [0.5, 0.1] if "hypervolume" in algorithm else 0.5} | (
+            {"constraints": [0.1]} if limited else {}
+        )
         assert client.put(f"/v1/studies/new/decisions/{said['decisions'][0]['id']}/reward", told)[0] == 200
 
 

@@ -7,7 +7,6 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import chain
 from operator import gt, lt
 from typing import TYPE_CHECKING, Any
 
@@ -75,14 +74,20 @@ def _of_one(study: Study, trials: Sequence[Trial]) -> dict[str, Any]:
     return {"progress": progress(study, trials), **_rate(study), **_best(study), **_model(study)}
 
 
-def front_json(study: Study) -> dict[str, Any]:
-    """Returns the trials that no other beats, with posterior means and intervals of their objectives, for JSON."""
-    front = study.front_values()
+def front_json(study: Study, reference: Any = None) -> dict[str, Any]:
+    """Returns the trials that no other beats, with posterior means and intervals of their objectives, for JSON.
+
+    Args:
+        study: with several objectives.
+        reference: of the hypervolume, or None for that of the study.
+    """
+    front = study.front_values(reference)
     matrices = {name: getattr(front, name).tolist() for name in ("mean", "std", "lower", "upper")}
     columns = study.replica.roster.columns
     return {
         "objectives": objectives_json(study), "trials": [with_history(each) | columns(each) for each in front.trials],
-        **matrices, "hypervolume": front.hypervolume, "reference": list(front.reference),
+        **matrices, "hypervolume": front.hypervolume,
+        "reference": front.reference.tolist() if np.isfinite(front.reference).all() else None,
     }  # fmt: skip
 
 
@@ -92,36 +97,38 @@ def objectives_json(study: Study) -> list[dict[str, str]]:
     return [{"name": name, "goal": goal} for name, goal in zip(names, goals, strict=True)]
 
 
-def front_parts(front: dict[str, Any], *, wide: bool | None = None) -> list[str | Table]:
-    """Returns the front as texts and a table.
+def front_table(front: dict[str, Any], *, wide: bool | None = None) -> Table:
+    """Returns the front as a table: the posterior mean and the interval of each objective.
 
     Args:
         front: as of `front_json`. `recommended` is the number of a trial, if there is one.
         wide: see `table`.
     """
-    from ..study.terminal import facts, table
+    from ..study.terminal import table
 
     names = [each["name"] for each in front["objectives"]]
-    numbers = [trial["number"] for trial in front["trials"]]
-    ends = [f"{name}, {end}" for name in names for end in ("from", "to")]
+    columns = [front[name] for name in ("trials", "mean", "lower", "upper")]
     rows = [
         [
-            number, trial.get("arm_name"), cell(trial["parameters"] or trial["point"]), *mean,
-            *chain(*zip(low, high, strict=True)),
+            trial["number"], trial.get("arm_name"), cell(trial["parameters"] or trial["point"]), *mean,
+            *(f"{figure(a)} to {figure(b)}" for a, b in zip(lower, upper, strict=True)),
         ]
-        for number, trial, mean, low, high in zip(
-            numbers, front["trials"], front["mean"], front["lower"], front["upper"], strict=True
-        )
+        for trial, mean, lower, upper in zip(*columns, strict=True)
     ]  # fmt: skip
-    states = ["best" if number == front.get("recommended") else "" for number in numbers]
-    reference = ", ".join(f"{name}={figure(value)}" for name, value in zip(names, front["reference"], strict=True))
-    return [
-        table(rows, ["trial", "arm", "at", *names, *ends], states=states, dispensable=ends[::-1], wide=wide),
-        facts([
-            ("goal", goal_in_words(front["objectives"])), ("hypervolume", front["hypervolume"]),
-            ("beyond", reference), ("recommended", front.get("recommended")),
-        ]),
-    ]  # fmt: skip
+    states = ["best" if trial["number"] == front.get("recommended") else "" for trial in front["trials"]]
+    ends = [f"{name}, between" for name in names]
+    return table(rows, ["trial", "arm", "at", *names, *ends], states=states, dispensable=ends[::-1], wide=wide)
+
+
+def front_facts(front: dict[str, Any]) -> list[tuple[str, object]]:
+    """Returns the size of the front, its volume and its recommended trial."""
+    if not front["trials"]:
+        return [("front", "empty so far")]
+    names = [each["name"] for each in front["objectives"]]
+    volume = f"{figure(front['hypervolume'])} beyond {figure(dict(zip(names, front['reference'], strict=True)))}"
+    number = front.get("recommended")
+    recommended = None if number is None else f"trial {number}"
+    return [("front", many(len(front["trials"]), "trial")), ("hypervolume", volume), ("recommended", recommended)]
 
 
 def value_names(study: Study) -> Sequence[str]:
@@ -286,6 +293,7 @@ def overview_parts(summary: dict[str, Any], study: Study) -> list[str | Table]:
             ("to try first", len(summary["enqueued"]) or None),
             ("about", summary["about"]), ("first asked", moment(summary["first_asked_at"])),
             ("last answer", moment(summary["last_told_at"])), *_best_facts(summary),
+            *(front_facts(summary["front"]) if "front" in summary else ()),
             (best_label(study.goals[0]), _at(summary["best_told"])), ("progress", _milestones(summary["progress"])),
             ("rate", _rate_text(summary)), *_sparklines(study, trials), *_model_facts(summary),
             ("answers", _delays_text(summary["delays"])),
@@ -295,7 +303,7 @@ def overview_parts(summary: dict[str, Any], study: Study) -> list[str | Table]:
         ])
     ]  # fmt: skip
     if "front" in summary:
-        parts += ["\nNo trial beats these:", *front_parts(summary["front"])]
+        parts += ["\nNo trial beats these:", front_table(summary["front"])] * bool(summary["front"]["trials"])
     if pending:
         names = study.replica.roster.names
         rows = [

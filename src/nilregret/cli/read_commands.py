@@ -144,19 +144,20 @@ def front(
 
     With --weights one of them is recommended: that with the least weighted shortfall to the best of each objective.
     """
-    from ..study.terminal import show
-    from .overview import front_json, front_parts
+    from ..study.terminal import facts, show
+    from .overview import front_facts, front_json, front_table
 
     found = opened_study(storage, study)
-    said = front_json(found)
-    if reference is not None:
-        said["reference"] = told_values(found, "reference", reference)
-        said["hypervolume"] = found.hypervolume(said["reference"])
+    said = front_json(found, told_values(found, "reference", reference))
     said["recommended"] = weights and found.best(weights=told_values(found, "weights", weights)).number
     if as_json:
         print_json(said)
-    else:
-        show(*front_parts(said, wide=wide), wide=wide)
+        return
+    if said["trials"]:
+        show(front_table(said, wide=wide), "", wide=wide)
+    show(facts(front_facts(said)), wide=wide)
+    if said["trials"] and weights is None:
+        hint("front", storage, found.name, "--weights", ",".join(f"{name}=1" for name in found.policy.objective_names))
 
 
 def _draw(study: Study, picture: Path) -> None:

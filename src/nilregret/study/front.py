@@ -54,7 +54,7 @@ def front_of(
     """
     signs = np.array([1.0 if goal == "maximize" else -1.0 for goal in goals])
     rule = None if policy.objective_count == 1 else cast(Any, policy).constraints
-    given = getattr(rule, "reference", None) if reference is None else _given(reference, len(goals))
+    given = getattr(rule, "reference", None) if reference is None else _given(reference, policy.objective_names)
     each, means = compared(policy, cast(State, state), trials)
     found = _in_order(means, len(goals))
     if given is not None:
@@ -144,8 +144,11 @@ def checked_weights(weights: Any, names: tuple[str, ...]) -> Array:
     return np.asarray(found / found.max())
 
 
-def _given(reference: Any, k: int) -> Array:
+def _given(reference: Any, names: tuple[str, ...]) -> Array:
+    if isinstance(reference, Mapping) and reference.keys() == set(names):
+        reference = [reference[name] for name in names]
     listed = list(reference) if isinstance(reference, list | tuple | np.ndarray) else [reference]
-    if len(listed) != k:
-        raise InvalidInput(f"`reference` is {shown(reference)}: it must be a number for each of {k} objectives.")
+    if len(listed) != len(names):
+        each = f"{len(names)} objectives ({', '.join(names)})"
+        raise InvalidInput(f"`reference` is {shown(reference)}: it must be a number for each of {each}.")
     return np.array([number("reference", each, low=-LARGEST_REWARD, high=LARGEST_REWARD) for each in listed])

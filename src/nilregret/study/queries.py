@@ -376,8 +376,8 @@ class Queries(Generic[D]):
         """Returns the front with posterior means, bounds and its volume (see `nilregret.study.front.Front`).
 
         Args:
-            reference: the worst value of each objective that counts, in the units told. None for that of the policy, or
-                else one that follows from the answers.
+            reference: the worst value of each objective that counts, in the units told, in order or by name. None for
+                that of the policy, or else one that follows from the answers.
 
         Raises:
             InvalidInput: the study has one objective, or the reference is no number for each.
