@@ -230,6 +230,40 @@ def test_the_picture_of_the_volume_ends_at_that_of_the_front(study):
     assert non_dominated(told[np.isfinite(told).all(axis=1)]).any()
 
 
+def test_studies_are_compared_by_the_volume_from_one_point(study):
+    other = played(9)
+    for reference in (None, (3.0, -0.5)):
+        figure = nr.plots.compare({"a": study, "b": other}, reference=reference)
+        assert figure.axes[0].get_ylabel() == "volume so far"
+        curves = [np.asarray(line.get_ydata()) for line in figure.axes[0].lines]
+        assert [len(curve) for curve in curves] == [12, 9]
+        assert min(np.diff(curve).min() for curve in curves) >= 0.0
+    for curve, each in zip(curves, (study, other), strict=True):
+        assert curve[-1] == pytest.approx(each.hypervolume((3.0, -0.5)))
+    line = nr.plots.compare([study, other], of="recall").axes[0].lines[0]
+    told = [np.nan if trial.values is None else trial.values[1] for trial in study.trials]
+    np.testing.assert_array_equal(line.get_ydata(), np.fmax.accumulate(told))
+    x = nr.plots.edf([study], reference=(3.0, -0.5)).axes[0].lines[0].get_xdata()
+    alone = own_volumes(believed_values(study), np.array([-3.0, -0.5]))
+    np.testing.assert_allclose(x[1:-1], np.sort(alone[np.isfinite(alone)]))
+    assert nr.plots.edf([study], of=1).axes[0].get_xlabel() == "recall"
+
+
+def test_studies_that_cannot_be_compared():
+    study, one = played(3), nr.minimize(lambda x, y: x + y, PLANE, trials=3, progress=False)
+    for other, message in (
+        (one, "Some studies have other objectives"),
+        (played(3, names=("loss", "size")), "Some studies have other objectives"),
+        (played(3, ("minimize", "minimize")), "Some studies maximise and others minimise"),
+    ):
+        with pytest.raises(nr.errors.InvalidInput, match=message):
+            nr.plots.compare([study, other])
+    with pytest.raises(nr.errors.InvalidInput, match="studies are compared by an objective"):
+        nr.plots.edf([study], of="ms")
+    with pytest.raises(nr.errors.InvalidInput, match="`reference` is for the volume of several objectives"):
+        nr.plots.compare([one, one], reference=(1.0,))
+
+
 def test_the_dashboard_gets_the_same_marks(study):
     panels = front_panels(study, study.front_values())
     drawn = page_picture(Picture(panels=panels))["panels"][0]

@@ -1,10 +1,11 @@
-"""Pictures of several studies of one problem: the best value so far, and the distribution of all values."""
+"""Pictures of several studies of one problem: the best value or the volume so far, and the distribution of values."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +14,10 @@ from .._utils.numerals import numeral
 from ..errors import InvalidInput
 from ..study.curves import half_interval
 from ..study.direction import on_average
+from ..study.quantities import drawn, objectives, quantity
 from ..study.study import Study
+from ..study.volumes import believed_values, own_volumes, signs_of, volumes
+from ..theory.fronts import non_dominated, reference_point
 from .base import BEST, MODEL, OBSERVED, labelled, new_figure, plain
 from .lines import Line, draw_lines, inches, name_lines, paper_style, save
 
@@ -32,11 +36,16 @@ def compare(
     studies: Any,
     path: str | Path | None = None,
     *,
+    of: str | int | None = None,
+    reference: Sequence[float] | None = None,
     width: str | float = 5.0,
     height: float | None = None,
     label: str | None = None,
 ) -> Figure:
     """Returns a picture of the best value so far of several studies of one problem.
+
+    Of several objectives, it is the volume of the front so far, by the posterior means of now and from one reference
+    point. That point follows from the trials of all studies unless `reference` gives it.
 
     A contender is a study, or several studies with different seeds. Of several, the line is the mean with its 95%
     interval (Student's t). If all contenders have the same seeds, a second panel shows the mean paired difference to
@@ -53,15 +62,18 @@ def compare(
     Args:
         studies: two to eight studies or results, by name or in a list. In place of a study, a list of studies.
         path: path of the picture, or None to save nothing. The ending names the format: .pdf, .svg or .png.
+        of: name or number of one of several objectives, whose best value is drawn. None for the volume.
+        reference: the worst value of each objective that counts, in the units told.
         width: inches, or "column" or "text" of a paper.
         height: inches. The default fits the panels.
-        label: label of the values. The default is "best value so far".
+        label: label of the values. The default is "best value so far", or "volume so far".
 
     Raises:
         InvalidInput: the goals differ, a study has no answer, or the names are not clear.
     """
     groups = _named(studies)
-    best = {name: _aligned([best_so_far(study) for study in group]) for name, group in groups.items()}
+    measure = _measure(groups, of, reference)
+    best = {name: _aligned([measure.so_far(study) for study in group]) for name, group in groups.items()}
     paired = len(groups) > 1 and _paired(groups)
     with paper_style():
         wide = inches(width)
@@ -72,7 +84,7 @@ def compare(
         place = {name: i for i, name in enumerate(groups)}
         lines = [_line(name, values) for name, values in best.items()]
         panels = [(axes[0], draw_lines(axes[0], lines, place, step=True))]
-        axes[0].set(ylabel=labelled(label, "best value so far"))
+        axes[0].set(ylabel=labelled(label, f"{measure.word} so far"))
         _limit(axes[0], lines)
         if paired:
             first = next(iter(best))
@@ -97,6 +109,8 @@ def edf(
     studies: Any,
     path: str | Path | None = None,
     *,
+    of: str | int | None = None,
+    reference: Sequence[float] | None = None,
     width: str | float = 5.0,
     height: float | None = None,
     label: str | None = None,
@@ -107,6 +121,9 @@ def edf(
     better line is above, and if it is to maximise, below. Trials that failed count as trials, so that their line ends
     below 1, or begins above 0 if the goal is to maximise. The axis leaves out far outliers.
 
+    Of several objectives, the value of a trial is the volume that the trial alone dominates, by the posterior means of
+    now. It is 0 for trials that violate constraints.
+
     >>> import nilregret as nr
     >>> space = nr.Space(x=nr.Float(0, 1))
     >>> results = [nr.minimize(lambda x: x**2, space, trials=6, seed=seed, progress=False) for seed in (0, 1)]
@@ -115,17 +132,20 @@ def edf(
     Args:
         studies: up to eight studies or results, by name or in a list. In place of a study, a list of studies.
         path: path of the picture, or None to save nothing. The ending names the format: .pdf, .svg or .png.
+        of: name or number of one of several objectives. None for the volume.
+        reference: the worst value of each objective that counts, in the units told.
         width: inches, or "column" or "text" of a paper.
         height: inches. The default is 0.6 times the width.
-        label: label of the values. The default is "value".
+        label: label of the values. The default is "value", or "volume of a trial".
 
     Raises:
         InvalidInput: the goals differ, a study has no answer, or the names are not clear.
     """
     groups = _named(studies)
-    told = {name: np.sort(np.concatenate([_values(study) for study in group])) for name, group in groups.items()}
+    measure = _measure(groups, of, reference)
+    told = {name: np.sort(np.concatenate([measure.told(study) for study in group])) for name, group in groups.items()}
     ended = {name: sum(_ended(study) for study in group) for name, group in groups.items()}
-    upward = next(iter(groups.values()))[0].goal == "maximize"
+    upward = measure.upward
     everything = np.concatenate(list(told.values()))
     low, high = float(everything.min()), float(everything.max())
     lines = []
@@ -138,7 +158,7 @@ def edf(
         figure = new_figure(wide, 0.6 * wide if height is None else inches(height))
         ax: Axes = figure.subplots()
         drawn = draw_lines(ax, lines, {name: i for i, name in enumerate(groups)}, step=True)
-        ax.set(xlabel=labelled(label, "value"), ylabel="share of trials at most this", ylim=(0.0, 1.02))
+        ax.set(xlabel=labelled(label, measure.name), ylabel="share of trials at most this", ylim=(0.0, 1.02))
         ax.grid(alpha=0.25, lw=0.5)
         low, high = np.quantile(everything, [OUTLIERS, 1.0 - OUTLIERS])
         spread = MARGIN * (high - low)
@@ -170,12 +190,21 @@ def _named(studies: Any) -> dict[str, list[Study]]:
                 f"`studies` has {shown(given)} under {name!r}: it must be a study, a result, or a list of them."
             )
         groups[str(name)] = group
-    if len({study.goal for group in groups.values() for study in group}) > 1:
-        raise InvalidInput("Some studies maximise and others minimise, so that their values cannot be compared.")
+    _check_alike([study for group in groups.values() for study in group])
     for name, group in groups.items():
-        if any(not len(_values(study)) for study in group):
+        if any(not len(objectives(study)[0].values) for study in group):
             raise InvalidInput(f"{name!r} has a study without an answer, so that there is nothing to draw.")
     return groups
+
+
+def _check_alike(studies: Sequence[Study]) -> None:
+    """Raises `InvalidInput` unless studies have the same goals and, if these are several, names of objectives."""
+    goals = {study.goals for study in studies}
+    names = {study.policy.objective_names for study in studies if len(study.goals) > 1}
+    if len(names) > 1 or len(set(map(len, goals))) > 1:
+        raise InvalidInput("Some studies have other objectives than others, so that they cannot be compared.")
+    if len(goals) > 1:
+        raise InvalidInput("Some studies maximise and others minimise, so that their values cannot be compared.")
 
 
 def _study(given: Any) -> Any:
@@ -183,22 +212,70 @@ def _study(given: Any) -> Any:
     return getattr(given, "study", given)
 
 
-def _values(study: Study) -> Array:
-    return np.array([trial.reward for trial in study.trials if trial.reward is not None], dtype=np.float64)
+class _Measure(NamedTuple):
+    """The number by which studies are compared.
+
+    Attributes:
+        so_far: returns the best one up to each trial of a study, `(trials,)`. NaN before the first.
+        told: returns the numbers of the answered trials of a study, `(n,)`.
+        upward: True if more is better.
+        word: name of the best one.
+        name: name of a number.
+    """
+
+    so_far: Callable[[Study], Array]
+    told: Callable[[Study], Array]
+    upward: bool
+    word: str = "best value"
+    name: str = "value"
+
+
+def _measure(groups: Mapping[str, list[Study]], of: str | int | None, reference: Sequence[float] | None) -> _Measure:
+    """Returns an objective as a number to compare, or the volume of several objectives."""
+    every = [study for group in groups.values() for study in group]
+    numbers = drawn(every[0], of)
+    if not all(each.objective for each in numbers):
+        raise InvalidInput(f"`of` is {shown(of)}: studies are compared by an objective.")
+    if len(numbers) == 1:
+        if reference is not None:
+            raise InvalidInput("`reference` is for the volume of several objectives, and one is drawn: leave it out.")
+        (number,) = numbers
+        of, named = number.channel, len(every[0].goals) > 1
+        return _Measure(
+            partial(best_so_far, of=of), lambda study: quantity(study, of).values, number.upward,
+            *((f"best {number.name}", number.name) if named else ()),
+        )  # fmt: skip
+    believed = [believed_values(study) for study in every]
+    corner = _corner(every[0], np.concatenate(believed), reference)
+    known = {id(study): values for study, values in zip(every, believed, strict=True)}
+
+    def told(study: Study) -> Array:
+        answered = np.array([trial.reward is not None for trial in study.trials], dtype=bool)
+        return np.nan_to_num(own_volumes(known[id(study)][answered], corner))
+
+    return _Measure(lambda study: volumes(known[id(study)], corner), told, True, "volume", "volume of a trial")
+
+
+def _corner(study: Study, values: Array, reference: Sequence[float] | None) -> Array:
+    """Returns the reference point of the volumes, all objectives maximised, `(k,)`."""
+    if reference is not None:
+        return signs_of(study) * study.front_values(reference).reference
+    known = values[np.isfinite(values).all(axis=1)]
+    return reference_point(known, known[non_dominated(known)])
 
 
 def _ended(study: Study) -> int:
     return sum(trial.state in ("observed", "failed") for trial in study.trials)
 
 
-def best_so_far(study: Study) -> Array:
-    """Returns the best feasible value told up to each trial, `(trials,)`. NaN before the first."""
-    by_round = not on_average(study.policy)  # On average, no single trial violates a constraint.
+def best_so_far(study: Study, of: str | int | None = None) -> Array:
+    """Returns the best feasible value of an objective up to each trial, `(trials,)`. NaN before the first."""
+    number, by_round = quantity(study, of), not on_average(study.policy)  # On average, no single trial violates any.
     values = [
-        np.nan if trial.reward is None or (by_round and trial.feasible is False) else trial.reward
+        np.nan if trial.reward is None or (by_round and trial.feasible is False) else number.told(trial)
         for trial in study.trials
     ]
-    better = np.fmax if study.goal == "maximize" else np.fmin
+    better = np.fmax if number.upward else np.fmin
     return np.asarray(better.accumulate(np.array(values, dtype=np.float64)))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from .._utils.checks import Array
 from ..policy.state import State
 from ..storage.record import Trial
-from ..theory.fronts import hypervolume, non_dominated
+from ..theory.fronts import hypervolume
 from .best import without_violation
 from .front import compared
 
@@ -48,22 +48,20 @@ def told_values(study: Any) -> Array:
 def believed_values(study: Any) -> Array:
     """Returns the posterior means of now at each trial that may be on the front, as `told_values` does."""
     trials: list[Trial] = list(study.trials)
-    found = np.full((len(trials), len(study.goals)), np.nan)
 
     def read(state: State) -> tuple[list[Trial], Array]:
-        return compared(study.policy, state, study.trials)
+        return compared(study.policy, state, trials)
 
     each, means = study.replica.query(read)
-    found[[trial.number for trial in each]] = means
+    at = {trial.point.tobytes(): i for i, trial in enumerate(each)}
+    found = np.full((len(trials), len(study.goals)), np.nan)
+    for i, trial in enumerate(trials):
+        place = at.get(trial.point.tobytes())
+        if place is not None and trial.values is not None and trial.feasible is not False:
+            found[i] = means[place]
     return found
 
 
 def own_volumes(values: Array, reference: Array) -> Array:
     """Returns the volume that each row has alone, `(n,)`. NaN stays NaN."""
     return np.asarray(np.prod(np.maximum(values - reference, 0.0), axis=1))
-
-
-def front_values_told(values: Array) -> Array:
-    """Returns the rows `(f, k)` of values that no other row dominates, without NaN."""
-    known = values[np.isfinite(values).all(axis=1)]
-    return known[non_dominated(known)]
