@@ -90,6 +90,7 @@ def test_a_study_by_the_number_of_objectives_and_by_a_whole_policy(client):
         ({"policy": {"objectives": 0}}, "policy.objectives", "`objectives`"),
         ({"policy": {"objectives": ["loss"]}}, "policy.objectives", "a single one is a reward"),
         ({"policy": {"objectives": ["loss", "loss"]}}, "policy", "the name 'loss'"),
+        ({"policy": {"objectives": 6}, "goal": "minimize"}, "policy.objectives", "takes at most 5"),
         ({"policy": {"objectives": NAMES, "reward": "bernoulli"}}, "policy.reward", "several objectives"),
         ({"deadline": 1, "on_deadline": "censor"}, "on_deadline", "counts open trials as one reward"),
         ({"on_deadline": "silence"}, "on_deadline", "counts open trials as one reward"),
@@ -242,6 +243,8 @@ def test_one_best_decision_is_refused_and_names_the_front(client):
     for reference in ("[1]", "1", '["x", 1]', "[1, 2, 3]", '{"loss": 1}', "nothing"):
         status, said = client.get(f"{AT}/front", reference=reference)
         assert (status, said["error"]["field"]) == (422, "reference"), said
+    status, said = client.get(f"{AT}/best", weights="[1, 1]", context="[1]")
+    assert (status, "no context" in said["error"]["sentence"]) == (422, True)
     client.put("/v1/studies/one", {"arms": POINTS})
     status, said = client.get("/v1/studies/one/front")
     assert (status, said["error"]["sentence"]) == (

@@ -433,6 +433,7 @@ class Queries(Generic[D]):
         array([3.])
         """
         if weights is not None and len(self.goals) > 1:
+            self.inputs.context(context)  # This raises an error, since there are no contexts.
             return weighted_best(self.front_values(), self.goals, self.policy.objective_names, weights)
         check_one_objective(self.policy, "best")
         if weights is not None:

@@ -226,8 +226,8 @@ class Transaction:
         count = self._replica.policy.constraint_count
         if told.others and count and told.constraints is None and known is None:
             raise TrialError(
-                f"The objectives were told without the {many(count, 'constraint value')} that belong to them; nothing "
-                "was recorded. Usually they were forgotten.",
+                f"The objectives were told without their {many(count, 'constraint value')}; nothing was recorded. "
+                "Usually they were forgotten.",
                 advice="Tell them together: `study.tell(trial, values, constraints=g)`.",
                 topic="limits",
             )

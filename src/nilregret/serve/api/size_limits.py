@@ -23,7 +23,8 @@ MOST: dict[str, dict[str, float]] = {
     },
     "Refit": {"restarts": 20},
     "Sketch": {"most": 2000, "oversampling": 100.0},
-    "Pareto": {"limits": 100}, "EveryRound": {"count": 100}, "OnAverage": {"count": 100}, "Safe": {"count": 100},
+    "Pareto": {"objectives": 5, "limits": 100},  # the time of a volume grows by some ten times with each objective
+    "EveryRound": {"count": 100}, "OnAverage": {"count": 100}, "Safe": {"count": 100},
     "AdditivePenalty": {"constraints": 100}, "MultiplicativePenalty": {"constraints": 100},
     "NearestMeans": {"neighbours": 1000},
     "InitialDesign": {"rounds": 10_000},
