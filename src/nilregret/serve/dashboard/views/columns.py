@@ -141,11 +141,16 @@ def _told(study: Study, trials: Sequence[Trial]) -> list[Column]:
     columns, names = list[Column](), names_of(study)
     for j, name in enumerate(names):
         noise = _of_noise(j)
-        columns.append(Column(f"objectives.{j}" if j else "reward", name, "number", _of_objective(j), objective=j))
+        columns.append(Column(objective_key(j), name, "number", _of_objective(j), objective=j))
         if any(noise(trial) is not None for trial in trials):
             label = f"noise of {name}" if len(names) > 1 else "noise"
             columns.append(Column(f"noise.{j}" if j else "std", label, "number", noise))
     return columns
+
+
+def objective_key(j: int) -> str:
+    """Returns the key of the column of an objective, by its number from 0."""
+    return f"objectives.{j}" if j else "reward"
 
 
 def _of_objective(j: int) -> Read:

@@ -17,9 +17,10 @@ from ....plots.ticks import spread_evenly
 from ....study.curves import half_interval
 from ....study.formatting import in_words
 from ....study.study import Study
+from ....study.volumes import believed_values, signs_of, volumes
 from ....theory.fronts import non_dominated, reference_point
 from .comparison import compare
-from .front import Means, front_now, listed, means_of, signs_of, volumes
+from .front import front_now, listed
 from .objectives import has_front
 from .pictures import Picture, drawn, empty, measured, short
 from .settings import description
@@ -42,14 +43,14 @@ class FrontFacts(NamedTuple):
     Attributes:
         objectives: name and goal of each.
         answered: numbers of the answered trials that count, `(n,)`.
-        means: of the trials that may be on the front.
+        values: posterior means of now at the trials by number, all maximised, `(m, k)`. NaN where one is not compared.
         given: reference of the policy, all maximised, or None.
         on_front: number of trials on the front.
     """
 
     objectives: tuple[tuple[str, str], ...]
     answered: IndexArray
-    means: Means
+    values: Array
     given: Array | None
     on_front: int
 
@@ -116,7 +117,7 @@ def facts_of(study: Study, name: str, *, now: float, paused: bool = False) -> St
 def _front_facts(study: Study, answered: IndexArray) -> FrontFacts:
     given: Any = getattr(getattr(study.policy, "constraints", None), "reference", None)
     return FrontFacts(
-        tuple(zip(study.policy.objective_names, study.goals, strict=True)), answered, means_of(study),
+        tuple(zip(study.policy.objective_names, study.goals, strict=True)), answered, believed_values(study),
         None if given is None else signs_of(study) * given, len(front_now(study).trials),
     )  # fmt: skip
 
@@ -130,7 +131,7 @@ def _measured(studies: Sequence[StudyFacts]) -> tuple[list[StudyFacts], dict[Any
     for front in (each.front for each in studies if each.front is not None):
         same = [each.front for each in studies if each.front and each.front.objectives == front.objectives]
         given = {None if each.given is None else tuple(each.given) for each in same}
-        values = np.concatenate([each.means.values for each in same])
+        values = np.concatenate([each.values[np.isfinite(each.values).all(axis=1)] for each in same])
         if len(given) == 1 and front.given is not None:
             references[front.objectives] = front.given
         elif len(values):
@@ -142,8 +143,7 @@ def _with_volumes(each: StudyFacts, references: Mapping[Any, Array]) -> StudyFac
     front = each.front
     if front is None or front.objectives not in references:
         return each
-    covered = np.append(0.0, volumes(front.means.values, references[front.objectives]))
-    return each._replace(best=covered[np.searchsorted(front.means.numbers, front.answered, side="right")])
+    return each._replace(best=volumes(front.values, references[front.objectives])[front.answered])
 
 
 def _leaves(value: Any, *path: str) -> Iterator[tuple[str, str]]:

@@ -11,14 +11,13 @@ from ...._utils.checks import many
 from ...._utils.numerals import numeral
 from ....domains.parameters import Choice
 from ....errors import NoRegretError
-from ....plots.base import reward_label
 from ....plots.overview_picture import deciding, importance_panels
-from ....plots.parallel_picture import axes_of_trials, context_axes, ends_of, parallel_panel, reward_limits
+from ....plots.parallel_picture import axes_of_trials, context_axes, ends_of, limits_of, parallel_panel
 from ....study.function import Axis, axes, space_of
 from ....study.importance import Importance, Indices, importance
-from ....study.quantities import Quantity, quantities
+from ....study.quantities import Quantity, objectives, quantities
 from ....study.study import Study
-from .columns import PARAMETERS, columns_of, order_of
+from .columns import PARAMETERS, columns_of, objective_key, order_of
 from .pictures import Picture, drawn, short
 from .posterior import listed, quantity_at
 
@@ -93,13 +92,13 @@ def parallel_view(study: Study) -> dict[str, Any]:
         why = "Two answered trials are needed, and a parameter that varies."
         return {"why_not": why, "picture": None, "sides": []}
     metrics = [each for each in quantities(study) if each.channel is None][:MOST_METRICS]
-    shown = every[: MOST_AXES - 1 - len(metrics)]
-    limits = reward_limits(study)
-    panel = parallel_panel(study, shown, limits, beside=metrics)
+    told = objectives(study)
+    shown = every[: MOST_AXES - len(told) - len(metrics)]
+    panel = parallel_panel(study, shown, None, beside=metrics)
     sides = [_side(study, axis) for axis in shown]
     sides += [_field(each.name, each.key, *ends_of(each)) for each in metrics]
-    sides.append(_field(reward_label(study), "reward", *limits))
-    more = f", on {len(sides)} axes of {len(every) + 1 + len(metrics)}" if len(every) > len(shown) else ""
+    sides += [_field(each.name, objective_key(each.channel or 0), *limits_of(each)) for each in told]
+    more = f", on {len(sides)} axes of {len(every) + len(told) + len(metrics)}" if len(every) > len(shown) else ""
     summary = f"{many(answered, 'answered trial')}{more}. {panel.title[0].upper()}{panel.title[1:]}."
     brush = [{"key": side["key"], "ends": side["ends"]} for side in sides]
     picture = drawn("All trials on parallel axes", summary, [panel]) | {"table": None, "brush": brush}

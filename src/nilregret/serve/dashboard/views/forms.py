@@ -356,7 +356,7 @@ def _said(study: Study, body: Mapping[str, Any]) -> str:
     """Returns an answer in words."""
     one = not has_front(study)
     values, stds = ([each] if one else each or [] for each in (body["reward"], body.get("std")))
-    names = [""] if one else [f"{name} " for name in names_of(study)]
+    names = [""] if one else [f"{name} = " for name in names_of(study)]
     told = ", ".join(
         f"{name}{exact(value)}" + ("" if std is None else f" with a standard deviation of {exact(std)}")
         for name, value, std in zip_longest(names, values, stds)

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from textwrap import shorten
-from typing import Any, NamedTuple, cast
+from typing import Any
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
-from ...._utils.checks import Array, IndexArray, many
+from ...._utils.checks import Array, many
 from ....errors import NoRegretError
-from ....plots.ticks import spread_evenly
-from ....policy.state import State
+from ....plots.front_picture import front_panels
+from ....plots.scene import Panel
+from ....plots.source import leaders_of
 from ....storage.trial import Trial
 from ....study.formatting import where
-from ....study.front import Front, compared
+from ....study.front import Front
 from ....study.study import Study
-from ....theory.fronts import hypervolume
 from ...wire.problems import Problem, about
 from .columns import order_of
 from .forms import number
 from .objectives import has_front, names_of
-from .pictures import short, values_text
+from .pictures import Picture, drawn, empty, short, values_text
 
 MOST_ROWS = 100  # trials of the front in the table
 LONGEST = 24  # characters of a name in a list of values
-MOST_VOLUMES = 100  # volumes that are computed of the first trials
+TITLE = "The front"
 NO_FRONT = "No trial with an answer keeps the limits yet, so there is no front."
 WHAT = (
     "No other trial that keeps the limits is at least as good in the posterior mean of every objective, and better in "
@@ -44,49 +43,6 @@ def front_now(study: Study) -> Front:
     return known[1]
 
 
-class Means(NamedTuple):
-    """The trials that may be on the front, by number, and their posterior means, all maximised.
-
-    Attributes:
-        numbers: of the trials, `(n,)`.
-        values: means of the objectives, `(n, k)`. Those of objectives that are minimised have their signs turned.
-    """
-
-    numbers: IndexArray
-    values: Array
-
-
-def means_of(study: Study) -> Means:
-    """Returns the posterior means that the front of a study is taken from."""
-    trials, retired = study.replica.trials, study.replica.roster.retired
-    kept = [trial for trial in trials if trial.arm not in retired]
-    each, values = study.replica.query(lambda state: compared(study.policy, cast(State, state), kept))
-    return Means(np.array([trial.number for trial in each], dtype=np.intp), values)
-
-
-def volumes(values: Array, reference: Array) -> Array:
-    """Returns the hypervolume of the first 1, 2, ..., n rows of values that are maximised, `(n,)`.
-
-    Where it grows often, it is computed at `MOST_VOLUMES` of these places, and keeps the value of the last one between
-    them.
-    """
-    front, grown = np.zeros((0, values.shape[1])), list[int]()
-    for i, row in enumerate(values):
-        if (row > reference).all() and not (front >= row).all(axis=1).any():
-            front = np.vstack([front[~(front <= row).all(axis=1)], row])
-            grown.append(i)
-    places = np.array(grown, dtype=np.intp)[spread_evenly(len(grown), MOST_VOLUMES)]
-    found = np.zeros(len(values) + 1)
-    for i in places.tolist():
-        found[i] = hypervolume(values[: i + 1], reference)
-    return np.asarray(np.maximum.accumulate(found[:-1]))
-
-
-def signs_of(study: Study) -> Array:
-    """Returns 1 for each objective that is maximised and -1 for each that is minimised, `(k,)`."""
-    return np.array([1.0 if goal == "maximize" else -1.0 for goal in study.goals])
-
-
 def reference_text(study: Study) -> str:
     """Returns the reference of the hypervolume in words."""
     return listed(names_of(study), front_now(study).reference)
@@ -98,10 +54,10 @@ def front_facts(study: Study) -> dict[str, Any] | None:
         return None
     found, names = front_now(study), names_of(study)
     count = len(found.trials)
-    best = (signs_of(study) * found.mean).argmax(axis=0).tolist() if count else []
+    means = {trial.number: row for trial, row in zip(found.trials, found.mean.tolist(), strict=True)}
     leaders = [
-        {"name": names[j], "number": found.trials[i].number, "mean": short(float(found.mean[i, j]))}
-        for j, i in enumerate(best)
+        {"name": name, "number": trial.number, "mean": short(means[trial.number][j])}
+        for j, (name, trial) in enumerate(zip(names, leaders_of(study, found), strict=count > 0))
     ]
     return {
         "count": count, "volume": short(found.hypervolume) if count else "-", "leaders": leaders,
@@ -112,7 +68,7 @@ def front_facts(study: Study) -> dict[str, Any] | None:
 def listed(names: Sequence[str], values: Array) -> str:
     """Returns the value of each objective in words, with the beginning of a long name."""
     each = zip(names, values.tolist(), strict=True)
-    return ", ".join(f"{shorten(name, LONGEST, placeholder=' ...')} {short(value)}" for name, value in each)
+    return ", ".join(f"{shorten(name, LONGEST, placeholder=' ...')} = {short(value)}" for name, value in each)
 
 
 def front_view(study: Study, query: Mapping[str, str]) -> dict[str, Any]:
@@ -139,7 +95,7 @@ def front_view(study: Study, query: Mapping[str, str]) -> dict[str, Any]:
             "names": names, "rows": [_row(study, found, i, chosen) for i in shown],
             "left_out": len(found.trials) - len(shown), "fields": fields, "refused": wrong.get("", ""),
             "chosen": None if chosen is None else _said(study, chosen),
-            "summary": f"{many(len(found.trials), 'trial')}. {WHAT}" if found.trials else NO_FRONT,
+            "pictures": _pictures(study, found, chosen),
         }
     }  # fmt: skip
 
@@ -182,3 +138,23 @@ def _row(study: Study, found: Front, i: int, chosen: Trial | None) -> dict[str, 
 
 def _said(study: Study, chosen: Trial) -> dict[str, Any]:
     return {"number": chosen.number, "where": where(chosen, names=study.replica.roster.names)}
+
+
+def _pictures(study: Study, found: Front, chosen: Trial | None) -> list[Picture]:
+    """Returns the picture of the front. If there are more than two objectives, those of pairs of them come after it."""
+    if not found.trials:
+        return [empty(TITLE, NO_FRONT)]
+    *pairs, panel = front_panels(study, found, chosen=chosen)
+    named = "" if chosen is None else f" The weights choose trial {chosen.number}."
+    summary = f"{many(len(found.trials), 'trial')}. {WHAT}{named}"
+    up = " On each axis, up is better." * (len(names_of(study)) > 2)
+    return [_drawn(TITLE, summary + up, panel), *(_drawn(*_of_pair(each), each) for each in pairs)]
+
+
+def _of_pair(panel: Panel) -> tuple[str, str]:
+    x, y = (axis.label.rpartition(" (")[0] for axis in (panel.x, panel.y))
+    return f"{x} and {y}", "The line is the border of what these two alone reach."
+
+
+def _drawn(title: str, summary: str, panel: Panel) -> Picture:
+    return drawn(title, summary, [replace(panel, title="").at(0, 0)])

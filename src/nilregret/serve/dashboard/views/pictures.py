@@ -94,7 +94,7 @@ def reward_text(trial: Trial | Answer, names: Sequence[str] = ()) -> str:
     if trial.reward is None:
         return ""
     told = values_text(trial)
-    said = [f"{name} {text}" for name, text in zip(names, told, strict=True)] if names else told
+    said = [f"{name} = {text}" for name, text in zip(names, told, strict=True)] if names else told
     return ", ".join(said) + ("" if trial.plays is None else f" (mean of {many(trial.plays.times, 'play')})")
 
 

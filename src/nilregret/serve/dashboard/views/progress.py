@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,13 @@ import numpy as np
 from ...._utils.checks import many, shown
 from ....errors import InvalidInput
 from ....plots.base import reward_label
-from ....plots.history_picture import MOST, MOST_FAILED, History, history_panels, panels_of
-from ....plots.scene import Axis, Line, Mark, Panel, Points
+from ....plots.history_picture import MOST, History, history_panels, panels_of, volume_panel
 from ....plots.source import value_range
-from ....plots.ticks import padded, spread_evenly
 from ....storage.record import Trial
 from ....study.quantities import quantities
 from ....study.study import Study
 from ....study.waiting import counted_trials
-from .front import NO_FRONT, front_now, means_of, reference_text, signs_of, volumes
+from .front import NO_FRONT, front_now, reference_text
 from .objectives import has_front
 from .pictures import Picture, drawn, empty, short
 
@@ -65,40 +64,29 @@ def _of_front(study: Study, key: str) -> Picture:
     if not any(trial.reward is not None for trial in study.trials):
         return empty(TITLE, _nothing(study.trials, ""))
     if not key:
-        return volume_picture(study)
+        return _volume_picture(study)
     of = next((each for each in quantities(study) if each.key == key), None)
     if of is None:
-        raise InvalidInput(f"There is no channel {shown(key)} here.")
-    panels = panels_of(of, None, of.name)
+        known = ", ".join(each.key for each in quantities(study))
+        raise InvalidInput(f"There is no channel {shown(key)} here: there are {known}.")
+    panels = panels_of(of, value_range(None, study, of), of.name)
     summary = f"{of.name}: {panels[0].title or many(len(of.trials), 'answer')}."
     return drawn(TITLE, summary, panels, heights=HEIGHTS[: len(panels)])
 
 
-def volume_picture(study: Study) -> Picture:
-    """Returns the hypervolume of the front of the first trials, by trial."""
-    numbers, values = means_of(study)
-    if not len(numbers):
+def _volume_picture(study: Study) -> Picture:
+    """Returns the hypervolume of the front after each trial, by the posterior means of now."""
+    front = front_now(study)
+    if not front.trials:
         return empty(TITLE, NO_FRONT)
-    covered = volumes(values, signs_of(study) * front_now(study).reference)
-    end = len(study.trials) - 0.5
-    x, y = np.append(numbers, end), np.append(covered, covered[-1])
-    marks: list[Mark] = [Line(x, y, "best", "hypervolume so far", steps=True)]
-    limits = padded((0.0, float(covered[-1])))
-    failed = np.array([trial.number for trial in study.trials if trial.state == "failed"], dtype=np.float64)
-    failed = failed[spread_evenly(len(failed), MOST_FAILED)]
-    if len(failed):
-        marks.append(Points(failed, np.full(len(failed), limits[0]), "failed", "failed", "|", 10.0))
-    panel = Panel(
-        marks=marks, x=Axis(label="trial", limits=(-0.5 - 0.01 * end, 1.01 * end), whole=True),
-        y=Axis(label="hypervolume", limits=limits),
-    )  # fmt: skip
+    panel = volume_panel(study, front)
     answered = sum(trial.reward is not None for trial in study.trials)
-    grown = numbers[np.flatnonzero(covered == covered[-1])[0]]
+    grown = panel.title.partition("\n")[2]
     summary = (
         f"{many(answered, 'answer')} of {many(len(study.trials), 'trial')}: the front of posterior means covers "
-        f"{short(float(covered[-1]))}, measured from {reference_text(study)}. It last grew by trial {int(grown)}."
+        f"{short(front.hypervolume)}, measured from {reference_text(study)}{f'; it {grown}' * bool(grown)}."
     )
-    return drawn(TITLE, summary, [panel])
+    return drawn(TITLE, summary, [replace(panel, title="")])
 
 
 def _nothing(trials: Sequence[Trial], left_out: str) -> str:
