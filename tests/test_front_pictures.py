@@ -230,6 +230,24 @@ def test_the_picture_of_the_volume_ends_at_that_of_the_front(study):
     assert non_dominated(told[np.isfinite(told).all(axis=1)]).any()
 
 
+def test_an_objective_may_have_a_logarithmic_axis(three):
+    found = three.front_values((3.0, 0.01, 2.0))
+    for marked in ((), (1,)):
+        for panel in front_panels(three, found, corner=found.reference, log=marked)[:3]:
+            for axis in (panel.x, panel.y):
+                assert axis.log == (quantity(three, axis.label.split()[0]).channel in marked)
+                assert axis.limits[0] > 0.0 or not axis.log
+    figure = nr.plots.front(three, reference=(3.0, 0.01, 2.0), log="recall")
+    assert [ax.get_yscale() for ax in figure.axes[:3]] == ["log", "linear", "linear"]
+    assert figure.axes[2].get_xscale() == "log"
+    with pytest.raises(nr.errors.InvalidInput, match="`log` has 'recall', whose values reach -"):
+        nr.plots.front(played(6, ("maximize", "minimize")), log="recall")
+    with pytest.raises(nr.errors.InvalidInput, match="`log` has 'size', whose values reach -"):
+        nr.plots.front(three, log=("recall", "size"))
+    with pytest.raises(nr.errors.InvalidInput, match="`log` has 'ms', which is no objective"):
+        nr.plots.front(three, log=["ms"])
+
+
 def test_studies_are_compared_by_the_volume_from_one_point(study):
     other = played(9)
     for reference in (None, (3.0, -0.5)):

@@ -71,6 +71,15 @@ def limited(rule):
     return told(policy, waves(12), lambda i: [(i % 9) / 8], constraints=lambda i: [(i % 9) / 8 - 0.6])
 
 
+def front_of(count):
+    goals = ("minimize", "maximize", "minimize")[:count]
+    study = nr.Study(nr.auto(PLANE.grid(6), objectives=count), goal=goals, seed=0, name="kind")
+    for i, arm in enumerate(np.random.default_rng(1).permutation(36)[:12].tolist()):
+        study.add(study.policy.domain.points[arm], (np.sin(i), 10.0 * np.cos(i), float(i % 5))[:count])
+    study.fail(study.ask(), "no power")
+    return study
+
+
 def of_clicks(context=None):
     policy = nr.auto(nr.Arms.grid(0, 1, 4), reward="bernoulli", context=context)
     at = None if context is None else lambda i: {"device": "phone" if i % 2 else "desktop", "hour": 6.0 * (i % 4)}
@@ -92,10 +101,14 @@ MAKE = {
     "many": many,
 }
 PICTURES = ("history", "importance", "slices", "contour", "parallel", "overview", "posterior", "evidence", "changes")
+FRONTS = {"two objectives": lambda: front_of(2), "three objectives": lambda: front_of(3)}
 ONE = ("importance", "contour", "evidence")  # pictures that a study of one parameter has not, and says why
 LACKING = dict.fromkeys(MAKE, ONE) | dict.fromkeys(("real", "failures"), ("evidence", "changes"))
 LACKING |= dict.fromkeys(("conditional", "twelve parameters"), ("posterior", "evidence", "changes"))
 LACKING |= {"one trial": (*ONE, "changes"), "drift": ONE[:2], "empty": [*PICTURES[:6], *PICTURES[7:]]}
+
+
+LACKING |= dict.fromkeys(FRONTS, ("evidence", "changes"))
 
 
 @pytest.fixture(autouse=True)
@@ -107,7 +120,7 @@ def few_draws(monkeypatch):
 
 @functools.cache
 def study_of(kind):
-    return MAKE[kind]()
+    return (MAKE | FRONTS)[kind]()
 
 
 @functools.cache
@@ -190,11 +203,11 @@ def check_page(mark, entry, panel):
         np.testing.assert_allclose(sent, numbers(getattr(mark, side)), rtol=6e-4, atol=least + 1e-300)
 
 
-@pytest.mark.parametrize("kind", MAKE)
-@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("kind", [*MAKE, *FRONTS])
+@pytest.mark.parametrize("name", [*PICTURES, "front"])
 def test_all_renderers_draw_the_same_marks_ticks_and_numbers(kind, name):
     picture = scene(kind, name)
-    assert isinstance(picture, str) == (name in LACKING[kind]), picture
+    assert isinstance(picture, str) == (name in LACKING[kind] or (name == "front") > (kind in FRONTS)), picture
     if isinstance(picture, str):
         return
     still, live = STILL(picture, None), interactive_figure(picture, None)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, compress
 from pathlib import Path
@@ -17,7 +18,7 @@ from ..errors import InvalidInput
 from ..storage.record import Trial
 from ..study.best import without_violation
 from ..study.front import Front
-from ..study.quantities import Quantity, objectives
+from ..study.quantities import Quantity, objectives, quantity
 from ..study.study import Study
 from ..study.volumes import signs_of
 from ..theory.fronts import non_dominated
@@ -26,12 +27,13 @@ from .drawing import draw
 from .parallel_picture import LineAxis, line_panel, share_of, share_ticks
 from .scene import Axis, Boxes, Line, Mark, Panel, Picture, Points, Words
 from .source import Source, answered_of, leaders_of, named, study_of
-from .ticks import fenced, padded, spread_evenly
+from .ticks import fenced, log_ticks, padded, spread_evenly
 
 MOST = 1000  # Trials that are drawn besides the front.
 MOST_PAIRS = 4  # Objectives of which every pair has a panel.
 ON, OTHERS, UP = "on the front, posterior means", "others, as told", "up is better on every axis"
 ROOM = 0.1  # Room beside the values, as a share of their range.
+EDGE = 0.012  # Distance of far outliers from the edge, as a share of the axis.
 FAR_LABEL = 0.6  # Share of an axis beyond which a label is to the left.
 
 
@@ -48,6 +50,7 @@ class Shown(NamedTuple):
         values: what `others` told, `(n, k)`.
         chosen: the trial that is recommended, or None.
         limits: ends of the axis of each objective.
+        log: numbers of the objectives with a logarithmic axis.
     """
 
     study: Study
@@ -58,6 +61,7 @@ class Shown(NamedTuple):
     values: Array
     chosen: Trial | None
     limits: list[tuple[float, float]]
+    log: Collection[int]
 
     @property
     def corner(self) -> Array | None:
@@ -84,6 +88,7 @@ def front(
     *,
     weights: Mapping[str, float] | Sequence[float] | None = None,
     reference: Sequence[float] | None = None,
+    log: str | int | Sequence[str | int] = (),
     interactive: bool = False,
 ) -> Any:
     """Returns a picture of the front of several objectives: what one costs in another, and how sure that is.
@@ -111,13 +116,14 @@ def front(
         weights: weight of each objective, by name or in order, to mark the trial that `study.best(weights=...)` picks.
         reference: the worst value of each objective that counts, in the units told, for the volume in the title. None
             for that of the policy, or one that follows from the answers. A given one is drawn.
+        log: names or numbers of objectives with a logarithmic axis, such as a latency. Their values are above 0.
         interactive: True for a figure of plotly, which needs the extra `interactive`.
 
     Returns:
         Matplotlib's figure, or plotly's.
 
     Raises:
-        InvalidInput: there is only one objective, or no trial has been answered.
+        InvalidInput: there is only one objective, no trial has been answered, or a logarithm has a value of at most 0.
     """
     study = study_of(source)
     if len(study.goals) == 1:
@@ -128,8 +134,23 @@ def front(
     answered_of(study)
     found = study.front_values(reference)
     chosen = None if weights is None else study.best(weights=weights)
-    panels = front_panels(study, found, chosen=chosen, corner=None if reference is None else found.reference)
+    corner = None if reference is None else found.reference
+    panels = front_panels(study, found, chosen=chosen, corner=corner, log=_checked_log(study, found, log))
     return draw(_arranged(panels, study.name, front_title(study, found)), path, interactive=interactive)
+
+
+def _checked_log(study: Study, found: Front, log: str | int | Sequence[str | int]) -> frozenset[int]:
+    """Returns the numbers of the objectives with a logarithmic axis."""
+    listed: Any = log if isinstance(log, list | tuple) else [log]
+    chosen = [quantity(study, each) for each in listed]
+    for each in chosen:
+        if not each.objective:
+            raise InvalidInput(f"`log` has {each.name!r}, which is no objective.")
+        j = each.channel or 0
+        least = min(float(each.values.min()), float(found.mean[:, j].min(initial=np.inf)), float(found.reference[j]))
+        if not least > 0.0:
+            raise InvalidInput(f"`log` has {each.name!r}, whose values reach {numeral(least)}: they must be above 0.")
+    return frozenset(each.channel or 0 for each in chosen)
 
 
 def _arranged(panels: Sequence[Panel], name: str, title: str) -> Picture:
@@ -160,8 +181,9 @@ def front_title(study: Study, found: Front) -> str:
 
 
 def front_panels(
-    study: Study, front: Front, *, chosen: Trial | None = None, corner: Array | None = None
-) -> list[Panel]:
+    study: Study, front: Front, *, chosen: Trial | None = None, corner: Array | None = None,
+    log: Collection[int] = (),
+) -> list[Panel]:  # fmt: skip
     """Returns the panel of two objectives. Of more, that of each pair and, as the last one, that of axes side by side.
 
     Args:
@@ -169,8 +191,9 @@ def front_panels(
         front: its front.
         chosen: the trial that is recommended, or None.
         corner: reference point that is drawn, `(k,)`, or None for that of the policy, if it was given one.
+        log: numbers of the objectives with a logarithmic axis.
     """
-    shown = _shown(study, front, chosen)
+    shown = _shown(study, front, chosen, log)
     drawn = shown.corner if corner is None else corner
     k = len(shown.numbers)
     pairs = combinations(range(k), 2) if k <= MOST_PAIRS else ()
@@ -178,7 +201,7 @@ def front_panels(
     return panels if k == 2 else [*panels, _lines(shown)]
 
 
-def _shown(study: Study, front: Front, chosen: Trial | None) -> Shown:
+def _shown(study: Study, front: Front, chosen: Trial | None, log: Collection[int]) -> Shown:
     numbers, on = objectives(study), {trial.number for trial in front.trials}
     others = [trial for trial in answered_of(study) if trial.number not in on]
     others = [others[i] for i in spread_evenly(len(others), MOST).tolist()]
@@ -188,9 +211,14 @@ def _shown(study: Study, front: Front, chosen: Trial | None) -> Shown:
     for j, number in enumerate(numbers):
         own = np.concatenate([front.mean[:, j], front.lower[:, j], front.upper[:, j]])
         told = fenced(values[:, j], upward=number.upward) if len(values) else (np.inf, -np.inf)
+        if j in log:  # No outlier crushes a logarithmic axis, and a bound may be at 0.
+            own, told = (
+                front.mean[:, j],
+                (float(values[:, j].min(initial=np.inf)), float(values[:, j].max(initial=0.0))),
+            )
         limits.append((min(told[0], float(own.min(initial=np.inf))), max(told[1], float(own.max(initial=-np.inf)))))
     feasible = np.array([trial.number in inside for trial in others], dtype=bool)
-    return Shown(study, front, numbers, others, feasible, values, chosen, limits)
+    return Shown(study, front, numbers, others, feasible, values, chosen, limits, log)
 
 
 def _pair(shown: Shown, i: int, j: int, corner: Array | None) -> Panel:
@@ -209,13 +237,16 @@ def _axis(shown: Shown, j: int, corner: Array | None) -> Axis:
     if corner is not None:
         low, high = min(low, float(corner[j])), max(high, float(corner[j]))
     number = shown.numbers[j]
-    better = "higher" if number.upward else "lower"
-    return Axis(label=f"{number.name} ({better} is better)", limits=padded((low, high), ROOM))
+    label = f"{number.name} ({'higher' if number.upward else 'lower'} is better)"
+    if j in shown.log:
+        low, high = padded((math.log(low), math.log(high)), ROOM)
+        return Axis(label=label, limits=(math.exp(low), math.exp(high)), log=True)
+    return Axis(label=label, limits=padded((low, high), ROOM))
 
 
 def _told(shown: Shown, i: int, j: int, x: Axis, y: Axis) -> list[Mark]:
     """Returns the trials that are not on the front, at what they told. Far ones are at the edge."""
-    across, up = (np.clip(shown.values[:, n], *(axis.limits or (0.0, 1.0))) for n, axis in ((i, x), (j, y)))
+    across, up = (np.clip(shown.values[:, n], *_inner(axis)) for n, axis in ((i, x), (j, y)))
     far = (across != shown.values[:, i]) | (up != shown.values[:, j])
     outside = f" ({far.sum():,} far outside)" if far.any() else ""
     marks: list[Mark] = []
@@ -227,6 +258,13 @@ def _told(shown: Shown, i: int, j: int, x: Axis, y: Axis) -> list[Mark]:
             opacity = np.where(far, 0.3, 0.55)[mask]
             marks.append(Points(across[mask], up[mask], "observed", label, shape, size, opacity, hover))
     return marks
+
+
+def _inner(axis: Axis) -> tuple[float, float]:
+    """Returns the ends between which a mark is not cut off. On a logarithmic axis, nothing is outside."""
+    low, high = axis.limits or (0.0, 1.0)
+    edge = 0.0 if axis.log else EDGE * (high - low)
+    return low + edge, high - edge
 
 
 def _staircase(shown: Shown, i: int, j: int, axes: tuple[Axis, Axis], corner: Array | None) -> list[Mark]:
@@ -263,9 +301,11 @@ def _volume(shown: Shown, pair: Array, signs: Array, corner: Array | None) -> li
 
 def _on_front(shown: Shown, i: int, j: int) -> list[Mark]:
     """Returns the trials of the front at their posterior means, with bounds across and up."""
-    mean, low, high = shown.front.mean, shown.front.lower, shown.front.upper
+    mean, low, high = shown.front.mean, shown.front.lower.copy(), shown.front.upper
     if not len(mean):
         return []
+    for n in shown.log:  # A bound may be at 0.
+        low[:, n] = np.maximum(low[:, n], 0.5 * shown.limits[n][0])
     gap = np.full(len(mean), np.nan)
     across = np.column_stack([low[:, i], high[:, i], gap, mean[:, i], mean[:, i], gap]).ravel()
     up = np.column_stack([mean[:, j], mean[:, j], gap, low[:, j], high[:, j], gap]).ravel()
@@ -306,7 +346,7 @@ def _leaders(shown: Shown, i: int, j: int, x: Axis, y: Axis) -> list[Mark]:
 def _side(axis: Axis, at: float) -> float:
     """Returns where a place is on an axis, from 0 to 1."""
     low, high = axis.limits or (0.0, 1.0)
-    return (at - low) / (high - low)
+    return math.log(at / low) / math.log(high / low) if axis.log else (at - low) / (high - low)
 
 
 ARROWS = {(True, True): "↗", (True, False): "↘", (False, True): "↖", (False, False): "↙"}
@@ -328,6 +368,10 @@ def _lines(shown: Shown) -> Panel:
     for j, number in enumerate(shown.numbers):
         ends = shown.limits[j]
         heights, ticks = share_of(told[:, j], ends), share_ticks(ends)
+        if j in shown.log:
+            low, high = math.log(ends[0]), math.log(ends[1])
+            heights = share_of(np.log(told[:, j]), (low, high))
+            ticks = [((math.log(at) - low) / ((high - low) or 1.0), words) for at, words in log_ticks(*ends)]
         if not number.upward:
             heights, ticks = np.subtract(1.0, heights), [(1.0 - at, words) for at, words in ticks]
         each.append(LineAxis(number.name, heights, ticks))

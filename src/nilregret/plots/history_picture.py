@@ -253,8 +253,10 @@ def volume_panel(study: Study, found: Front) -> Panel:
     values, signs = believed_values(study), signs_of(study)
     curve = volumes(values, signs * found.reference) if found.trials else np.zeros(len(values))
     grown = np.flatnonzero(np.diff(curve, prepend=0.0) > GROWTH * curve.max(initial=0.0))
-    last = len(study.trials) - 1 - int(grown[-1]) if len(grown) else 0
-    said = f"last grew by more than {GROWTH:.0%}: {many(last, 'trial')} ago" if last else ""
+    later = study.trials[int(grown[-1]) + 1 :] if len(grown) else ()
+    last = sum(trial.state != "pending" for trial in later)
+    said = f"last grew by more than {GROWTH:.0%}: {many(last, 'trial')} ago" if last else "the last trial made it grow"
+    said = said if len(grown) else ""
     end = max((trial.number for trial in study.trials if trial.state != "pending"), default=0) + 0.5
     line = _steps(np.arange(float(len(curve))), curve, end, "volume of the front, by the means of now")
     x = Axis(label="trial", limits=(-0.5 - 0.01 * end, 1.01 * end), whole=True)

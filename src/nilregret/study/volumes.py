@@ -47,10 +47,11 @@ def told_values(study: Any) -> Array:
 
 def believed_values(study: Any) -> Array:
     """Returns the posterior means of now at each trial that may be on the front, as `told_values` does."""
-    trials: list[Trial] = list(study.trials)
+    trials, retired = list[Trial](study.trials), study.replica.roster.retired
+    kept = [trial for trial in trials if trial.arm not in retired]
 
     def read(state: State) -> tuple[list[Trial], Array]:
-        return compared(study.policy, state, trials)
+        return compared(study.policy, state, kept)
 
     each, means = study.replica.query(read)
     at = {trial.point.tobytes(): i for i, trial in enumerate(each)}
