@@ -7,7 +7,7 @@
 Objectives are independent samples on arms, and the reference is fixed at two standard deviations below the mean. The
 regret of a round is that of its random direction (Paria et al. 2019, eq. 5), as a volume: c_k times the difference of
 s_lambda(f)^k between the best arm and the arm played. "Missing" is the share of the volume under the front of all arms
-that the arms played leave out, by true values.
+that the arms played leave out, by true values. "Power of T" is the slope of regret from a quarter of the rounds on.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from nilregret._utils.randomness import Randomness
 from nilregret.environments import gp_sample
 from nilregret.theory.fronts import hypervolume, scalarised, sphere, volume_constant
 
-RULES = BOUND, DRAW, RANDOM = "hypervolume_ucb", "hypervolume_thompson", "random"
+RULES = BOUND, DRAW, GAIN, RANDOM = "hypervolume_ucb", "hypervolume_thompson", "expected gain of volume", "random"
 LOOKS = (25, 100, 400)
 NOISE, REFERENCE = 0.1, -2.0
 
@@ -46,6 +46,8 @@ TASKS = (
 def policy_of(rule, task):
     make = nr.algorithms.hypervolume_thompson if rule == DRAW else nr.algorithms.hypervolume_ucb
     policy = make(task.domain, task.kernel, noise=NOISE, reference=(REFERENCE,) * task.objectives)
+    if rule == GAIN:
+        return policy.using(score=nr.slots.HypervolumeImprovement())
     return policy.using(explore=nr.slots.Uniform(1.0)) if rule == RANDOM else policy
 
 

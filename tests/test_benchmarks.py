@@ -29,6 +29,7 @@ PRINTED = {  # by a command with a small budget
     "propensities.py --arms 2 12 --rounds 4 --blocks 1 --draws 100": "standard errors",
     "coverage.py --runs 2 --rounds 5 --jobs 1": "regret at most",
     "recommended.py --runs 2 --auto 1 --rounds 4": "of the regret of two deviations",
+    "fronts.py --runs 1 --rounds 8": "of the regret of random arms",
     "lengthscales.py --seeds 1 --rounds 4 --jobs 1": "`lb_gp_ucb`",
     "widths.py --seeds 1 --rounds 4 --runs 2 --cover 4 --jobs 1": "geometric mean",
     "answer_noise.py --seeds 1 --trials 12": "all alike over untold",

@@ -2,10 +2,8 @@
 
 from sphinx_gallery.scrapers import figure_rst
 
-ORDER = [
-    f"{name}.py"
-    for name in ("tune_a_model", "laboratory", "changing_prices", "clicks", "safe_tuning", "compare_policies")
-]
+NAMES = "tune_a_model trade_offs laboratory changing_prices clicks safe_tuning compare_policies"
+ORDER = [f"{name}.py" for name in NAMES.split()]
 
 
 def returned_figures(_block, variables, configuration):
