@@ -128,6 +128,9 @@ def test_a_given_reference_is_drawn_with_the_volume(study):
     assert (square.x, square.y) == ([3.0], [-0.5])
     assert panel.x.limits[1] > 3.0
     assert panel.y.limits[0] < -0.5
+    far = study.front_values((-9.0, 9.0))  # Nothing beats it.
+    assert far.hypervolume == 0.0
+    assert named(front_panels(study, far, corner=far.reference)[0], Points, "reference")
     (without,) = front_panels(study, study.front_values())
     assert not any(isinstance(mark, Boxes) for mark in without.marks)
 
@@ -244,6 +247,8 @@ def test_an_objective_may_have_a_logarithmic_axis(three):
         nr.plots.front(played(6, ("maximize", "minimize")), log="recall")
     with pytest.raises(nr.errors.InvalidInput, match="`log` has 'size', whose values reach -"):
         nr.plots.front(three, log=("recall", "size"))
+    with pytest.raises(nr.errors.InvalidInput, match="`log` is 'sise', and no trial of this study told such a number"):
+        nr.plots.front(three, log="sise")
     with pytest.raises(nr.errors.InvalidInput, match="`log` has 'ms', which is no objective"):
         nr.plots.front(three, log=["ms"])
 
@@ -280,6 +285,11 @@ def test_studies_that_cannot_be_compared():
         nr.plots.edf([study], of="ms")
     with pytest.raises(nr.errors.InvalidInput, match="`reference` is for the volume of several objectives"):
         nr.plots.compare([one, one], reference=(1.0,))
+
+
+def test_a_timeline_marks_the_front(study):
+    names = [text.get_text() for text in nr.plots.timeline(study).legends[0].get_texts()]
+    assert names == ["answered", "failed", "on the front"]
 
 
 def test_the_dashboard_gets_the_same_marks(study):

@@ -141,8 +141,8 @@ def front(
 
 def _checked_log(study: Study, found: Front, log: str | int | Sequence[str | int]) -> frozenset[int]:
     """Returns the numbers of the objectives with a logarithmic axis."""
-    listed: Any = log if isinstance(log, list | tuple) else [log]
-    chosen = [quantity(study, each) for each in listed]
+    listed: Any = log if isinstance(log, list | tuple) else [] if log is None else [log]
+    chosen = [quantity(study, each, word="log") for each in listed]
     for each in chosen:
         if not each.objective:
             raise InvalidInput(f"`log` has {each.name!r}, which is no objective.")
@@ -228,7 +228,7 @@ def _pair(shown: Shown, i: int, j: int, corner: Array | None) -> Panel:
     if corner is not None:
         label = f"reference ({numeral(corner[i])}, {numeral(corner[j])})"
         marks.append(Points([corner[i]], [corner[j]], "third", label, "s", 6.0, hover=[label]))
-    marks += _on_front(shown, i, j) + _leaders(shown, i, j, x, y) + _better(shown, i, j, x, y)
+    marks += _on_front(shown, i, j) + _leaders(shown, i, j, x) + _better(shown, i, j, x, y)
     return Panel(marks=marks, x=x, y=y)
 
 
@@ -292,11 +292,13 @@ def _volume(shown: Shown, pair: Array, signs: Array, corner: Array | None) -> li
         return []
     low = signs * corner
     above = pair[(pair > low).all(axis=1)]
+    if not len(above):
+        return []
     ends = np.append(above[1:, 0], low[0])
     sides = (signs[0] * ends, signs[0] * above[:, 0], np.full(len(above), corner[1]), signs[1] * above[:, 1])
     x0, x1, y0, y1 = (*np.sort(sides[:2], axis=0), *np.sort(sides[2:], axis=0))
     hover = [f"volume {numeral(shown.front.hypervolume)}"] * len(above)
-    return [Boxes(x0, x1, y0, y1, "model", "volume", 0.08, hover=hover)] if len(above) else []
+    return [Boxes(x0, x1, y0, y1, "model", "volume", 0.08, hover=hover)]
 
 
 def _on_front(shown: Shown, i: int, j: int) -> list[Mark]:
@@ -317,7 +319,7 @@ def _on_front(shown: Shown, i: int, j: int) -> list[Mark]:
     ]
 
 
-def _leaders(shown: Shown, i: int, j: int, x: Axis, y: Axis) -> list[Mark]:
+def _leaders(shown: Shown, i: int, j: int, x: Axis) -> list[Mark]:
     """Returns the best trial of each of the two objectives, and the recommended one, with a label."""
     front = shown.front
     if not front.trials:
@@ -334,7 +336,8 @@ def _leaders(shown: Shown, i: int, j: int, x: Axis, y: Axis) -> list[Mark]:
     marks: list[Mark] = []
     for number, words in said.items():
         at, up = (float(front.mean[place[number], n]) for n in (i, j))
-        right, above = _side(x, at) < FAR_LABEL, _side(y, up) > 0.5
+        right, beyond = _side(x, at) < FAR_LABEL, number == leaders[j].number
+        above = shown.numbers[j].upward == beyond  # Of the best in the second objective, nothing is beyond the label.
         marks.append(Words(at, up, ", ".join(words), "best", right=right, above=above))
     if recommended is not None:
         row = front.mean[place[recommended.number]]

@@ -80,7 +80,9 @@ def numbers_drawn(
     for name, given in (("range", limits), ("label", label)):
         if len(found) > 1 and given is not None:
             names = ", ".join(repr(each.name) for each in found)
-            raise InvalidInput(f"`{name}` is for one number, and this picture draws {names}: say which by `of`.")
+            raise InvalidInput(
+                f"`{name}` is for one number, and this picture draws {names}: leave it out, or draw one alone."
+            )
     return [Drawn(each, value_range(limits, study, each), labelled(label, each.name)) for each in found]
 
 

@@ -77,19 +77,16 @@ def timeline(source: Source, path: str | Path | None = None, *, width: float = 7
 def _draw_bars(ax: Axes, study: Study, spans: Array, lanes: IndexArray, *, thick: float, width: float) -> str:
     """Adds a bar for each trial to a picture of a width in inches, and returns the name of the unit of time."""
     trials = study.trials
-    answered = any(trial.reward is not None for trial in trials)
-    leader = best_of(study) if answered and study.policy.context is None else None
-    best = None if leader is None else leader.number
+    best, label = _leaders(study)
     name, unit = _unit(float(np.ptp(spans)))
     starts, ends = ((spans - spans.min()) / unit).T
     whole = max(float(ends.max()), 1e-12)
     ends = np.maximum(ends - BREAK * whole, starts + SHORTEST * whole)
-    for state, (label, color, dash) in KINDS.items():
-        of = [i for i, trial in enumerate(trials) if trial.state == state and trial.number != best]
+    for state, (word, color, dash) in KINDS.items():
+        of = [i for i, trial in enumerate(trials) if trial.state == state and trial.number not in best]
         if of:
-            ax.hlines(lanes[of], starts[of], ends[of], color=color, lw=thick, linestyles=dash, label=label)
-    if leader is not None:
-        label = f"{standing(study, leader)}: trial {best}"
+            ax.hlines(lanes[of], starts[of], ends[of], color=color, lw=thick, linestyles=dash, label=word)
+    if best:
         ax.hlines(lanes[best], starts[best], ends[best], color=BEST, lw=thick, label=label)
     per_point = whole / (66.0 * width)  # The axis has most of the 72 points of an inch.
     ends_of = dict.fromkeys(lanes.tolist(), -whole)  # The right end of the last number of each row.
@@ -103,6 +100,16 @@ def _draw_bars(ax: Axes, study: Study, spans: Array, lanes: IndexArray, *, thick
         )  # fmt: skip
     ax.set_xlim(0.0, float(ends.max()))
     return name
+
+
+def _leaders(study: Study) -> tuple[list[int], str]:
+    """Returns the numbers of the trials that are marked and their name: the best one, or those on the front."""
+    if study.policy.context is not None or all(trial.reward is None for trial in study.trials):
+        return [], ""
+    if len(study.goals) > 1:
+        return [trial.number for trial in study.front()], "on the front"
+    leader = best_of(study)
+    return ([], "") if leader is None else ([leader.number], f"{standing(study, leader)}: trial {leader.number}")
 
 
 def _spans(trials: Sequence[Trial]) -> Array:

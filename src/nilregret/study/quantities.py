@@ -217,13 +217,14 @@ def drawn(study: Any, of: str | int | Quantity | None) -> list[Quantity]:
     return objectives(study) if of is None else [quantity(study, of)]
 
 
-def quantity(study: Any, of: str | int | Quantity | None) -> Quantity:
+def quantity(study: Any, of: str | int | Quantity | None, *, word: str = "of") -> Quantity:
     """Returns the number that a caller names.
 
     Args:
         study: of the trials.
         of: name of an objective, text of a constraint, or name of a metric. Objectives and then constraints also have
             numbers, from 0. None for the first objective. The names of a single objective are "reward" and "loss".
+        word: name of the argument, for errors.
 
     Raises:
         InvalidInput: the trials tell no such number.
@@ -240,7 +241,7 @@ def quantity(study: Any, of: str | int | Quantity | None) -> Quantity:
             return each
     listed = ", ".join(repr(each.name) + f" ({each.channel})" * bool(each.channel) for each in known)
     raise InvalidInput(
-        f"`of` is {shown(of)}, and no trial of this study told such a number. There are {listed}."
+        f"`{word}` is {shown(of)}, and no trial of this study told such a number. There are {listed}."
         + (nearest(of, [each.name for each in known]) if isinstance(of, str) else "")
     )
 
