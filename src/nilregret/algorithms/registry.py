@@ -113,6 +113,7 @@ LEFT_OUT = {
     "switching": "each trial of a file is evaluated once; runs of equal plays are for programs that ask and tell",
     "change_points": "of a real objective nobody knows them",
     "like": "earlier studies stand at the top of the file, as in like = ['sqlite:///old.db']",
+    "objectives": "they stand at the top of the file, as in objectives = { loss = 'minimize', recall = 'maximize' }",
 }
 # Arguments that programs which ask and tell by themselves do not set in a policy, and why.
 LEFT_OUT_LIVE = {
@@ -253,6 +254,7 @@ class PolicyContext(NamedTuple):
         constraints: the number of constraints.
         context: the parameters that are known before each decision, or None.
         live: whether a program asks and tells by itself.
+        objectives: names of several objectives. Empty if there is one, or if the policy has the names.
     """
 
     space: Space | None
@@ -260,6 +262,7 @@ class PolicyContext(NamedTuple):
     constraints: int = 0
     context: Space | None = None
     live: bool = False
+    objectives: tuple[str, ...] = ()
 
 
 def policy(table: Mapping[str, Any], domain: D, place: PolicyContext) -> Policy[D]:
@@ -296,10 +299,25 @@ def policy(table: Mapping[str, Any], domain: D, place: PolicyContext) -> Policy[
         counted = name in COUNTED or (name == "auto" and "constraints" not in arguments)
         sense = arguments.get("constraints", EveryRound())
         arguments["constraints"] = place.constraints if counted else replace(sense, count=place.constraints)
+    if place.objectives:
+        _check_several(str(name), schema, arguments)
+        arguments["objectives"] = place.objectives
     if place.context is not None:
         arguments["context"] = place.context
     made: Policy = schema.make(domain=domain, **arguments)
     return made if explore is None else made.using(explore=_read("explore", explore, place))
+
+
+def _check_several(name: str, schema: Schema, arguments: Mapping[str, Any]) -> None:
+    """Raises an error if an algorithm has one objective, or if the table says anew how many there are."""
+    if "objectives" in arguments:
+        raise InvalidInput("`objectives` is there twice: leave it out of the policy.")
+    if "objectives" not in signature(schema.make).parameters:
+        able = [each for each, known in ALGORITHMS.items() if "objectives" in signature(known.make).parameters]
+        raise InvalidInput(
+            f"`algorithm` {name!r} has one objective, and the file has several: it must be one of "
+            f"{', '.join(map(repr, able))}."
+        )
 
 
 def _check_live(name: str, schema: Schema, arguments: Mapping[str, Any], place: PolicyContext) -> None:

@@ -13,7 +13,15 @@ from ..domains.domain import Arms, Box, D, Domain, Space, check_domain
 from ..errors import InvalidInput
 from ..study.direction import AnyPolicy, Goal, check_policy
 from ..study.study import Study
-from .open_study import check_alone, check_constraint_count, check_cost, check_objectives, open_study
+from .open_study import (
+    check_alone,
+    check_constraint_count,
+    check_cost,
+    check_objectives,
+    check_several,
+    named_goals,
+    open_study,
+)
 from .outcome import ConstraintReader, Objective, checked_objectives
 from .result import Result
 from .run_options import Callback, Constraint, RunOptions, check_no_context
@@ -46,8 +54,7 @@ def optimize(
         policy: policy, or None.
         like: earlier studies, or None.
     """
-    if options.objectives is not None and like is not None:
-        raise InvalidInput("`like` is for one objective: leave it out.")
+    check_several(options.objectives, like=like)
     if callable(space) and isinstance(options.objective, Space | Box | Arms):
         raise InvalidInput(f"`{goal}` takes the objective first and then the space: the two are swapped.")
     check_domain("space", space)
@@ -295,12 +302,10 @@ def run(
     check_no_context(policy)
     if constraints is None:
         constraints = policy.constraint_count or None
-    names = policy.objective_names if policy.objective_count > 1 else ()
     options = RunOptions(
         objective=objective, trials=trials, enqueue=enqueue, seconds=seconds, stop=stop, cost=cost,
-        constraints=constraints, objectives=dict(zip(names, study.goals, strict=True)) if names else None,
-        executor=executor, in_flight=in_flight, timeout=timeout, callbacks=callbacks,
-        progress=progress,
+        constraints=constraints, objectives=named_goals(study), executor=executor, in_flight=in_flight,
+        timeout=timeout, callbacks=callbacks, progress=progress,
     )  # fmt: skip
     options.check(policy.domain)
     check_constraint_count(policy, options.reader)

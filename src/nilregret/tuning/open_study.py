@@ -85,6 +85,27 @@ def check_alone(like: Any, policy: object) -> None:
         )
 
 
+def named_goals(study: Study) -> dict[str, Goal] | None:
+    """Returns the goal of each of several objectives of a study by name, or None for one objective."""
+    several = len(study.goals) > 1
+    return dict(zip(study.policy.objective_names, study.goals, strict=True)) if several else None
+
+
+def check_several(objectives: object, *, stop: object = None, cost: object = None, like: object = None) -> None:
+    """Raises an error for an argument that is for one objective, if there are several."""
+    if objectives is None:
+        return
+    if stop is not None:
+        raise InvalidInput(
+            "`stop` is for one objective: no rule that ends a search for a front has held in tests.",
+            advice="Take `trials`, `seconds` or a callback.",
+        )
+    if cost is not None:
+        raise InvalidInput("`cost` is for one objective: leave it out, or make the cost one of the objectives.")
+    if like is not None:
+        raise InvalidInput("`like` is for one objective: leave it out.", advice="`enqueue` takes points to try first.")
+
+
 def check_objectives(policy: AnyPolicy, reader: ConstraintReader) -> None:
     """Raises an error if the policy has other objectives than answers have."""
     count = max(len(reader.names), 1)

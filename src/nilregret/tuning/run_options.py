@@ -21,6 +21,7 @@ from ..study.queue import Queue
 from ..study.study import Study
 from ..study.transaction import Transaction
 from .loop import LONGEST, Loop, TimeLeft, TimeLimited, nothing_works
+from .open_study import check_several
 from .outcome import ConstraintReader, Evaluation, Objective, Task, answer_reader, check_objective
 from .progress import Bar
 from .result import Result
@@ -195,8 +196,7 @@ class RunOptions:
             check_objective(constraint, domain, what="A function in `constraints`")
         check_lengths(self.trials, self.seconds)
         stop_rule(self.stop)
-        if self.objectives is not None:
-            self._check_front()
+        check_several(self.objectives, stop=self.stop, cost=self.cost)
         if self.timeout is not None:
             number("timeout", self.timeout, low=0.0, open_low=True, high=LONGEST, why="It is in seconds.")
         check_executor(self.executor)
@@ -204,16 +204,6 @@ class RunOptions:
             if not callable(callback):
                 raise InvalidInput(f"A callback is called with (study, trial), and {shown(callback)} cannot be called.")
         flag("progress", self.progress)
-
-    def _check_front(self) -> None:
-        """Raises an error for an option that is for one objective."""
-        if self.stop is not None:
-            raise InvalidInput(
-                "`stop` is for one objective: no rule that ends a search for a front has held in tests.",
-                advice="Take `trials`, `seconds` or a callback.",
-            )
-        if self.cost is not None:
-            raise InvalidInput("`cost` is for one objective: leave it out, or make the cost one of the objectives.")
 
     @cached_property
     def reader(self) -> ConstraintReader:

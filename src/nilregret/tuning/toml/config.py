@@ -10,16 +10,16 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ..._utils.checks import shown
+from ..._utils.checks import many, shown
 from ..._utils.files import text_of
 from ...algorithms.registry import PolicyContext, policy
 from ...algorithms.schema import Table, convert, parameter, within
 from ...domains.domain import Arms, Space
 from ...errors import InvalidInput, NoRegretError
 from ...policy.policy import Policy
-from ...study.direction import Goal, check_goal
-from ..open_study import check_alone
-from ..outcome import ConstraintReader, answer_reader
+from ...study.direction import GOALS, Goal, check_goal
+from ..open_study import check_alone, check_several
+from ..outcome import ConstraintReader, answer_reader, checked_objectives
 from ..stop import Enough, stop_rule
 
 PICTURES = (".png", ".pdf", ".svg")
@@ -47,7 +47,8 @@ class _File(Table, frozen=True):
     stop: float | str | None = None  # The gain that is not worth another trial, such as "1%" (`Enough`).
     cost: str | None = None  # The entry of the answer that a trial costs, or "seconds".
     policy: dict[str, Any] | None = None
-    goal: str = "maximize"
+    goal: str | list[str] | None = None  # "maximize", if it is left out.
+    objectives: dict[str, str] | list[str] | None = None  # Goals by name, or names that share `goal`.
     seed: Annotated[int, msgspec.Meta(ge=0)] = 0
     grid: Positive | dict[str, Positive] | None = None
     name: str | None = None
@@ -63,7 +64,7 @@ class TuningFile:
     Attributes:
         name: name of the study.
         folder: folder of the file, from which relative paths and the objective start.
-        goal: "maximize" or "minimize".
+        goals: "maximize" or "minimize", of each objective.
         trials: number of trials in all, with failed ones, or None.
         enqueue: points to try first, or None.
         seconds: length of a run, or None.
@@ -74,13 +75,13 @@ class TuningFile:
         domain: the space of parameters, or a grid of them.
         policy: the policy, or None for that of `auto`.
         objective: the objective.
-        reader: reads the constraint values of answers.
+        reader: reads the values of objectives and constraints in answers.
         like: URLs of storages and paths of tables with earlier studies, or None.
     """
 
     name: str
     folder: Path
-    goal: Goal
+    goals: tuple[Goal, ...]
     trials: int | None
     enqueue: list[dict[str, Any]] | None
     seconds: float | None
@@ -145,12 +146,14 @@ def check_picture(path: Path) -> Path:
 
 def _job(file: _File, path: Path) -> TuningFile:
     _check_objective(file.objective)
-    reader = within("objective", answer_reader, file.objective.constraints, file.cost)
+    objectives = several(file.goal, file.objectives)
+    check_several(objectives, stop=file.stop, cost=file.cost, like=file.like)
+    reader = within("objective", answer_reader, file.objective.constraints, file.cost, objectives)
     folder = path.resolve().parent
     if not file.parameters:
         raise InvalidInput("[parameters] is empty: there is nothing to tune.")
     space, domain = space_and_domain(file.parameters, file.where, file.grid)
-    place = PolicyContext(space, folder, reader.count)
+    place = PolicyContext(space, folder, reader.count, objectives=reader.names)
     check_alone(file.like, file.policy)
     name = path.stem if file.name is None else file.name
     if not name.strip() or re.search(r"[/\\\\\x00-\x1f]", name):
@@ -159,7 +162,7 @@ def _job(file: _File, path: Path) -> TuningFile:
     return TuningFile(
         name=name,
         folder=folder,
-        goal=check_goal(file.goal),
+        goals=reader.goals or (check_goal(GOALS[0] if file.goal is None else file.goal),),
         trials=file.trials,
         enqueue=file.enqueue,
         seconds=file.seconds,
@@ -173,6 +176,24 @@ def _job(file: _File, path: Path) -> TuningFile:
         reader=reader,
         like=None if file.like is None else [_placed(each, folder) for each in listed],
     )
+
+
+def several(goal: str | list[str] | None, objectives: dict[str, str] | list[str] | None) -> dict[str, Goal] | None:
+    """Returns the goal of each of several objectives by name, or None for one.
+
+    Args:
+        goal: of all objectives or of each, if they are a list of names.
+        objectives: goals by name, or names.
+    """
+    if goal is not None and isinstance(objectives, dict):
+        raise InvalidInput("`goal` stands beside `objectives`, which have goals of their own: leave `goal` out.")
+    each = goal if isinstance(goal, list) else None
+    found = checked_objectives(objectives, GOALS[0] if goal is None or each is not None else check_goal(goal))
+    if found is None or each is None:
+        return found
+    if len(each) != len(found):
+        raise InvalidInput(f"`goal` has {many(len(each), 'entry')}, and there are {many(len(found), 'objective')}.")
+    return dict(zip(found, map(check_goal, each), strict=True))
 
 
 def named_space(entry: str, tables: dict[str, dict[str, Any]]) -> Space:

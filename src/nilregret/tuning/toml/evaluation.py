@@ -27,16 +27,17 @@ from ...errors import SHOWN, InvalidInput, exception_text, one_line
 from ...storage.trial import Trial
 from ...study.study import Study
 from ..loop import LONGEST, TimeLimited
-from ..open_study import check_constraint_count
+from ..open_study import check_constraint_count, check_objectives, named_goals
 from ..outcome import (
     ConstraintReader,
     Evaluation,
+    Malformed,
     Outcome,
     Task,
     Unusable,
+    answer_reader,
     attempt,
     check_objective,
-    constraint_reader,
     where,
 )
 from ..run_options import check_no_context
@@ -284,17 +285,18 @@ def task_of(study: Study, reference: str, *, timeout: float | None) -> Task:
         )
     function = imported("The objective", reference, module, name, Path.cwd())
     check_objective(function, study.policy.domain, what=f"The objective {reference!r}")
-    task = Evaluation(function, constraint_reader(study.policy.constraint_count or None))
+    task = Evaluation(function, answer_reader(study.policy.constraint_count or None, None, named_goals(study)))
     return task if timeout is None else TimeLimited(task, timeout)
 
 
 def _of_file(study: Study, path: Path, timeout: float | None) -> Task:
     job = config.load(path)
-    if job.domain != study.policy.domain or job.goal != study.goals[0]:
+    if job.domain != study.policy.domain or job.goals != study.goals:
         raise InvalidInput(
             f"{path} is of other parameters, or another goal, than study {study.name!r}: it must be the file that the "
             "study was made from."
         )
+    check_objectives(study.policy, job.reader)
     check_constraint_count(study.policy, job.reader)
     task = evaluator(job)
     return task if timeout is None or isinstance(task, TimeLimited) else TimeLimited(task, timeout)
@@ -355,7 +357,7 @@ def _printed(command: Callable[[Mapping[str, Any]], str], folder: Path, timeout:
         raise Unusable(f"exit status {ended.status}: {message}")
     lines = ended.output.strip().splitlines()
     if not lines:
-        raise Unusable("it printed nothing; its last line must be a number or JSON")
+        raise Malformed("it printed nothing; its last line must be a number or JSON")
     return _parsed(lines[-1].strip())
 
 
@@ -365,4 +367,4 @@ def _parsed(line: str) -> object:
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
-        raise Unusable(f"its last line is neither a number nor JSON: {line[:SHOWN]!r}") from None
+        raise Malformed(f"its last line is neither a number nor JSON: {line[:SHOWN]!r}") from None

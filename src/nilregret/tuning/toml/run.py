@@ -28,10 +28,10 @@ def run(job: TuningFile, executor: Executor | None = None) -> Result:
     check_sendable(task, executor)
     count = in_flight_count(executor, None)
     study = open_study(
-        job.domain, job.policy, goal=job.goal, seed=job.seed, storage=job.storage, name=job.name, budget=job.trials,
+        job.domain, job.policy, goal=job.goals[0], seed=job.seed, storage=job.storage, name=job.name, budget=job.trials,
         seconds=job.seconds, parallel=count, reader=job.reader, about=job.reader.facts, like=job.like,
     )  # fmt: skip
-    bar = Bar(job.name, job.trials, goals=(job.goal,), file=sys.stdout, summary=False)
+    bar = Bar(job.name, job.trials, goals=job.goals, file=sys.stdout, summary=False)
     return evaluated(
         study, task, job.storage, trials=job.trials, seconds=job.seconds, bar=bar, executor=executor, in_flight=count,
         again="run the same command again to go on", enqueue=job.enqueue, stop=job.stop,

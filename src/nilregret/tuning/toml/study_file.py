@@ -13,11 +13,12 @@ from ...algorithms.registry import PolicyContext, policy
 from ...algorithms.schema import convert, within
 from ...errors import InvalidInput, NoRegretError
 from ...serialize import loads
-from ...study.direction import AnyPolicy, Goal, as_given, check_policy, goals_of
-from .config import Positive, named_space, read_toml, space_and_domain
+from ...study.direction import GOALS, AnyPolicy, Goal, as_given, check_policy, goals_of
+from .config import Positive, named_space, read_toml, several, space_and_domain
 
 WANTED = (
-    "A file of a study has [parameters.NAME], and may have [policy], [context.NAME], `where`, `goal`, `seed`, `grid`."
+    "A file of a study has [parameters.NAME], and may have [policy], [context.NAME], `where`, `goal`, `objectives`, "
+    "`seed`, `grid`."
 )
 FOR_TUNING = {"trials", "objective", "storage", "name", "plot"}
 
@@ -27,7 +28,8 @@ class _File(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     where: list[str] | str | None = None  # Limits of the parameters, such as "a + b <= 1".
     context: dict[str, dict[str, Any]] | None = None  # The parameters that are known before each decision.
     policy: dict[str, Any] | None = None
-    goal: str | list[str] = "maximize"  # Of several objectives one word for all, or one for each.
+    goal: str | list[str] | None = None  # Of several objectives one word for all, or one for each.
+    objectives: dict[str, str] | list[str] | None = None  # Goals by name, or names that share `goal`.
     seed: Annotated[int, msgspec.Meta(ge=0)] = 0
     grid: Positive | dict[str, Positive] | None = None
     constraints: Annotated[int, msgspec.Meta(ge=0)] = 0  # The number of values told with each reward.
@@ -76,9 +78,12 @@ def _described(file: _File, folder: Path) -> Described:
         raise InvalidInput("[parameters] is empty: there is nothing to decide.")
     space, domain = space_and_domain(file.parameters, file.where, file.grid)
     context = named_space("context", file.context) if file.context else None
+    objectives = several(file.goal, file.objectives) or {}
+    names = tuple(objectives)
     if file.policy is None:
-        made = auto(domain, context=context, constraints=file.constraints)
+        made = auto(domain, context=context, constraints=file.constraints, objectives=names or 1)
     else:
-        place = PolicyContext(space, folder, file.constraints, context, live=True)
+        place = PolicyContext(space, folder, file.constraints, context, live=True, objectives=names)
         made = within("policy", policy, file.policy, domain, place)
-    return Described(made, as_given(goals_of(made, file.goal)), file.seed)
+    goal = tuple(objectives.values()) or (GOALS[0] if file.goal is None else file.goal)
+    return Described(made, as_given(goals_of(made, goal)), file.seed)
