@@ -213,17 +213,24 @@ def test_what_is_no_number_fails_its_trial_with_the_reason(answer, reason, tmp_p
 
     def objective(x):
         calls.append(x)
-        return answer() if len(calls) % 2 else x
+        return x if len(calls) % 2 else answer()
 
     storage = f"sqlite:///{tmp_path}/s.db"
     result = quiet(objective, trials=4, storage=storage)
-    assert [row["state"] for row in result.history] == ["failed", "observed", "failed", "observed"]
-    assert reason in result.history[0]["reason"]
-    assert len(result.history[0]["reason"]) < 400
+    assert [row["state"] for row in result.history] == ["observed", "failed", "observed", "failed"]
+    assert reason in result.history[1]["reason"]
+    assert len(result.history[1]["reason"]) < 400
     assert list(nr.Study.open(storage=storage, name="objective").trials) == list(result.trials)
 
 
 FORMS = [
+    (None, {}, "its answer is not a number but None: is a `return` missing? Usually every evaluation makes"),
+    ("0.5", {}, "its answer is not a number: '0.5' (str). Usually"),
+    ((1.0, 2.0), {}, "2 numbers, and there is one objective: name them, as in objectives={"),
+    ({"reward": 1.0, "std": "0.1"}, {}, "its entry 'std' is not a number: '0.1' (str)"),
+    ({"reward": 1.0, "ms": "9"}, {"constraints": "ms <= 50"}, "its entry 'ms' is not a number: '9' (str)"),
+    ((1.0, [None]), {"constraints": 1}, "a constraint value of its answer is not a number but None"),
+    ({"reward": 1.0, "ms": "9"}, {"cost": "ms"}, "its entry 'ms' is not a number: '9' (str)"),
     ({"loss": 1.0}, {}, "its answer has no entry 'reward', only 'loss'"),
     ({"reward": 1.0, "sdt": 0.1}, {}, "Did you mean 'std'?"),
     ({"reward": 1.0}, {"constraints": "ms <= 50"}, "no entry 'ms', which has a limit, only 'reward'"),

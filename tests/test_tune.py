@@ -256,7 +256,7 @@ def test_a_goal_is_said_once_and_spelt_right(folder, changes, match):
 )
 def test_a_failing_objective_fails_its_trial_and_the_run_goes_on(folder, body, reason):
     (folder / "objective.py").write_text(f"def score(x, kind):\n    if x > 0.5: {body}\n    return x")
-    result = tune(write(folder))
+    result = tune(write(folder, ("trials = 12", "trials = 12\nenqueue = [{ x = 0.0 }]")))
     assert result.exit_code == 0, result.output
     states = [trial.state for trial in trials(folder)]
     assert len(states) == 12
@@ -270,11 +270,8 @@ def test_a_failing_objective_fails_its_trial_and_the_run_goes_on(folder, body, r
     [
         ("exit 3", "exit status 3: it said nothing"),
         ("echo broken >&2; exit 1", "exit status 1: broken"),
-        ("true", "printed nothing"),
-        ("echo 0.5; echo done", "neither a number nor JSON: 'done'"),
         ("echo NaN", "not finite"),
         ("head -c 500 /dev/zero | tr '\\0' 9", "not finite"),
-        ("head -c 100000 /dev/zero | tr '\\0' '['", "neither a number nor JSON"),
         ("sleep 600", "no answer within 0.2 s"),
     ],
 )
@@ -285,6 +282,21 @@ def test_failing_commands_say_why_and_exit_with_an_error(folder, command, reason
     assert reason in result.output
     assert "All 2 trials failed" in result.output
     assert [reason in trial.reason for trial in trials(folder)] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("true", "it printed nothing; its last line must be a number or JSON. Usually"),
+        ("echo 0.5; echo done", "its last line is neither a number nor JSON: 'done'. Usually"),
+        ("head -c 100000 /dev/zero | tr '\\0' '['", "its last line is neither a number nor JSON"),
+    ],
+)
+def test_a_first_command_that_prints_no_answer_ends_the_run(folder, command, reason):
+    result = tune(write(folder, ('function = "objective:score"', f"command = {json.dumps(command)}")))
+    assert result.exit_code == 1
+    assert f"The run ends at trial 0: {reason}" in result.output
+    assert [trial.state for trial in trials(folder)] == ["pending"]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ point are never rounded away. Sizes of ten million and more, and below 0.0001, h
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from html import escape
 
 DIGITS, MOST_DIGITS = 4, 6  # significant digits of a number, and of numbers that differ only further behind
@@ -80,7 +80,7 @@ CELL = "padding:0.15em 0.7em;text-align:left;vertical-align:top"
 
 
 def html_table(
-    headings: Sequence[object], rows: Sequence[Sequence[object]], *, caption: str = "", strong: int | None = None
+    headings: Sequence[object], rows: Sequence[Sequence[object]], *, caption: str = "", strong: Collection[int] = ()
 ) -> str:
     """Returns a table as HTML, without scripts and without colours of its own.
 
@@ -88,10 +88,10 @@ def html_table(
         headings: of the columns, or nothing.
         rows: the cells. Everything is escaped, and numbers have four digits.
         caption: lines above the table.
-        strong: number of the row that is in bold type, or None.
+        strong: numbers of the rows that are in bold type.
     """
     head = "".join(f'<th style="{CELL}">{_text(each)}</th>' for each in headings)
-    body = "".join(_row(row, bold=i == strong) for i, row in enumerate(rows))
+    body = "".join(_row(row, bold=i in strong) for i, row in enumerate(rows))
     above = f'<caption style="caption-side:top;text-align:left">{_text(caption)}</caption>' if caption else ""
     start = f'<table style="border-collapse:collapse;color:inherit;background:transparent">{above}'
     return f"{start}{f'<thead><tr>{head}</tr></thead>' if head else ''}<tbody>{body}</tbody></table>"

@@ -217,7 +217,7 @@ class Comparison:
         return "".join(
             html_table(
                 headings, rows, caption=self._caption(environment),
-                strong=list(self.runs[environment]).index(self.best(environment)),
+                strong=[list(self.runs[environment]).index(self.best(environment))],
             )
             for environment, rows in groups.items()
         )  # fmt: skip

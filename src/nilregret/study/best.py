@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import compress
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from ..errors import TrialError
 from ..policy.state import State
 from ..slots.objective import satisfying
 from ..storage.record import Trial
+from ..theory.fronts import non_dominated
 from .direction import AnyPolicy, AnyState, Goal, has_channels, on_average, reward_trial
 
 DRAWS = 8192  # joint draws behind a probability, whose standard error is then at most 0.006
@@ -120,6 +121,17 @@ def told_best(trials: Iterable[Trial], goal: Goal) -> Trial | None:
     sign = 1.0 if goal == "maximize" else -1.0
     told = [trial for trial in trials if trial.reward is not None]
     return max(told, key=lambda trial: sign * (trial.reward or 0.0), default=None)
+
+
+def told_front(trials: Iterable[Trial], goals: Sequence[Goal]) -> list[Trial]:
+    """Returns the trials that no other one beats in the values told. Of one objective, it is the earliest best one."""
+    if len(goals) == 1:
+        best = told_best(trials, goals[0])
+        return [] if best is None else [best]
+    told = [trial for trial in trials if trial.reward is not None]
+    signs = [1.0 if goal == "maximize" else -1.0 for goal in goals]
+    values = np.array([trial.values for trial in told]).reshape(len(told), len(goals))
+    return list(compress(told, non_dominated(signs * values)))
 
 
 def within_limits(policy: AnyPolicy, trials: Iterable[Trial]) -> list[Trial]:

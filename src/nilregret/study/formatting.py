@@ -16,7 +16,7 @@ from .._utils.numerals import DIGITS, html_table, numeral
 from ..domains.options import import_name, worded
 from ..errors import printable
 from ..storage.record import Trial
-from .best import told_best, without_violation
+from .best import told_front, without_violation
 from .definition import constraint_names
 from .direction import AnyPolicy, Goal
 
@@ -154,40 +154,43 @@ def in_words(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])[A-Z]", lambda found: f" {found[0].lower()}", name)
 
 
-MOST_ROWS = 10  # The last trials, and the best one if it is earlier.
+MOST_ROWS = 10  # The last trials, and as many of the best that are earlier.
+TRIAL = ("trial", "state", "reason")  # Columns of each table of trials.
 MOST_COLUMNS = 8  # Parameters or coordinates.
 
 
 def study_html(
-    policy: AnyPolicy, goal: Goal, trials: Sequence[Trial], *, caption: str, about: Mapping[str, Any]
+    policy: AnyPolicy, goals: tuple[Goal, ...], trials: Sequence[Trial], *, caption: str, about: Mapping[str, Any]
 ) -> str:
-    """Returns the last trials of a study, with the best value told in bold type."""
-    best = told_best(without_violation(policy, trials), goal)
-    return trials_html(trials, caption=caption, best=None if best is None else best.number, about=about)
+    """Returns the last trials of a study, with the best value told, or the front of them, in bold type."""
+    best = told_front(without_violation(policy, trials), goals)
+    return trials_html(trials, caption=caption, best=best, about=about, names=policy.objective_names)
 
 
-def trials_html(trials: Sequence[Trial], *, caption: str, best: int | None, about: Mapping[str, Any]) -> str:
-    """Returns a table of the last trials, with the best one in bold type.
+def trials_html(
+    trials: Sequence[Trial], *, caption: str, best: Sequence[Trial], about: Mapping[str, Any], names: Sequence[str]
+) -> str:
+    """Returns a table of the last trials, with the best one, or those of a front, in bold type.
 
     Args:
         trials: all of the study.
         caption: lines above the table.
-        best: number of the best trial, or None.
+        best: the best trial, or those of a front.
         about: facts of the study, which name its constraints.
+        names: of the objectives.
     """
-    kept = list(trials[-MOST_ROWS:])
-    if best is not None and best < len(trials) and trials[best] not in kept:
-        kept = [trials[best], *kept]
-    rows = [_cells(trial, about) for trial in kept]
+    strong = {trial.number for trial in best[:MOST_ROWS]}
+    kept = [trial for trial in trials[:-MOST_ROWS] if trial.number in strong] + list(trials[-MOST_ROWS:])
+    rows = [_cells(trial, about, names) for trial in kept]
     columns = list(dict.fromkeys(name for row in rows for name in row))
     filled = [name for name in columns if any(row.get(name) not in ("", None) for row in rows)]
-    strong = next((i for i, trial in enumerate(kept) if trial.number == best), None)
     left_out = len(trials) - len(kept)
     above = caption + (f"\nlast {min(len(trials), MOST_ROWS)} of {len(trials)} trials" if left_out else "")
-    return html_table(filled, [[row.get(name) for name in filled] for row in rows], caption=above, strong=strong)
+    bold = [i for i, trial in enumerate(kept) if trial.number in strong]
+    return html_table(filled, [[row.get(name) for name in filled] for row in rows], caption=above, strong=bold)
 
 
-def _cells(trial: Trial, about: Mapping[str, Any]) -> dict[str, Any]:
+def _cells(trial: Trial, about: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """Returns the cells of a trial by heading. An empty one is None."""
     reason = trial.abandoned.reason if trial.abandoned is not None and trial.state == "abandoned" else trial.reason
     named = trial.parameters or {f"point[{i}]": value for i, value in enumerate(trial.point.tolist())}
@@ -196,6 +199,8 @@ def _cells(trial: Trial, about: Mapping[str, Any]) -> dict[str, Any]:
     told = [] if trial.constraints is None else trial.constraints.tolist()
     limits = dict(zip(constraint_names(about, len(told)), told, strict=True))
     metrics = dict(trial.measured[:MOST_COLUMNS])
-    answer = {"value": trial.reward, **limits, **{name: metrics[name] for name in metrics if name not in named}}
+    values = dict(zip(names if len(names) > 1 else ["value"], trial.values or (), strict=False))
+    values = {f"values.{name}" if name in (*named, *TRIAL) else name: value for name, value in values.items()}
+    answer = {**values, **limits, **{name: metrics[name] for name in metrics if name not in named}}
     answer["reason"] = reason
     return {"trial": trial.number, "state": trial.state, **places, **more, **answer}

@@ -216,7 +216,7 @@ class Queries(Generic[D]):
         return None if self.replica.handle is None else self.replica.handle.storage
 
     def _repr_html_(self) -> str:
-        return study_html(self.policy, self.goals[0], self.trials, caption=repr(self), about=self.about)
+        return study_html(self.policy, self.goals, self.trials, caption=repr(self), about=self.about)
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns all trials as a table, a row each: columns "parameters.NAME" or "point.0", "reward", and so on.

@@ -112,10 +112,17 @@ def check_objectives(policy: AnyPolicy, reader: ConstraintReader) -> None:
     given = cast(Any, policy).constraints.names if policy.objective_count > 1 else None
     if policy.objective_count == count and (given is None or given == reader.names):
         return
-    theirs = ", ".join(map(repr, policy.objective_names)) if policy.objective_count > 1 else "one objective"
+    theirs = many(policy.objective_count, "objective")
+    if policy.objective_count > 1:
+        theirs += f" ({', '.join(policy.objective_names)})"
+    if not reader.names:
+        raise InvalidInput(
+            f"`policy` has {theirs}, and `objectives` does not say what is in an answer: give each a name and a goal.",
+            advice="Such as objectives={'loss': 'minimize', 'recall': 'maximize'}.",
+        )
     raise InvalidInput(
-        f"`objectives` are {', '.join(map(repr, reader.names)) or 'not given'}, and `policy` has {theirs}: make it by "
-        f"`nr.auto(space, objectives={reader.names or 1})`, or leave `policy` out.",
+        f"`objectives` are {', '.join(map(repr, reader.names))}, and `policy` has {theirs}: make it by "
+        f"`nr.auto(space, objectives={reader.names})`, or leave `policy` out.",
         advice="A study on record has the policy with which it began: another `name` begins a new one.",
     )
 

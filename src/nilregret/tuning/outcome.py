@@ -6,7 +6,7 @@ import inspect
 import math
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -76,7 +76,7 @@ def reward_in(answer: object) -> float:
     """Returns the reward in an answer: the number itself, or the entry "reward" of a mapping."""
     if isinstance(answer, Mapping):
         if "reward" not in answer:
-            raise Malformed(f"its answer has no entry 'reward', only {', '.join(map(repr, answer)) or 'nothing'}")
+            raise Malformed(f"its answer has no entry 'reward', only {_quotes(answer)}")
         answer = answer["reward"]
     if isinstance(answer, tuple | list) and len(answer) > 1 and all(real(each) is not None for each in answer):
         raise Malformed(
@@ -120,6 +120,9 @@ def stds_in(answer: object, names: Sequence[str], limited: Collection[str]) -> t
     if told is None:
         return None
     if isinstance(told, Mapping):
+        unknown = next((name for name in told if name not in names), None)
+        if unknown is not None:
+            raise Malformed(f"its entry 'std' has {unknown!r}, which is no objective: they are {_quotes(names)}")
         told = dict.fromkeys(names) | dict(told)
     each = _by_name(told, names, "its entry 'std'")
     return tuple(
@@ -129,18 +132,16 @@ def stds_in(answer: object, names: Sequence[str], limited: Collection[str]) -> t
 
 def _by_name(answer: object, names: Sequence[str], what: str) -> list[Any]:
     """Returns an entry for each objective, unchecked."""
-    listed = ", ".join(map(repr, names))
     if isinstance(answer, Mapping):
         missing = next((name for name in names if name not in answer), None)
         if missing is not None:
-            there = ", ".join(map(repr, answer)) or "nothing"
-            raise Malformed(f"{what} has no entry {missing!r}, which is an objective, only {there}")
+            raise Malformed(f"{what} has no entry {missing!r}, which is an objective, only {_quotes(answer)}")
         return [answer[name] for name in names]
     if isinstance(answer, tuple | list | np.ndarray) and len(answer) == len(names):
         return list(answer)
     raise Malformed(
         f"{what} is {shown(answer)}, and there are {many(len(names), 'objective')}: it must be a dict with the entries "
-        f"{listed}, or a tuple with these numbers in this order"
+        f"{_quotes(names)}, or a tuple with these numbers in this order"
     )
 
 
@@ -181,15 +182,19 @@ def one_number(answer: object, what: str) -> float:
         what: name of the answer, for errors.
     """
     if answer is None:
-        raise Unusable(f"{what} is not a number but None: is a `return` missing?")
+        raise Malformed(f"{what} is not a number but None: is a `return` missing?")
     value = real(answer)
     if value is None:
-        raise Unusable(f"{what} is not a number: {_quoted(only_entry(answer))}")
+        raise Malformed(f"{what} is not a number: {_quoted(only_entry(answer))}")
     if not math.isfinite(value):
         raise Unusable(f"{what} is {value}, which is not finite")
     if abs(value) > LARGEST_REWARD:
         raise Unusable(f"{what} is {exact(value)}; it must lie within {exact(LARGEST_REWARD)} of 0")
     return value
+
+
+def _quotes(names: Iterable[object]) -> str:
+    return ", ".join(map(repr, names)) or "nothing"
 
 
 def _quoted(answer: object) -> str:
@@ -228,8 +233,7 @@ class Rule:
                 "beside 'reward', or beside the objectives"
             )
         if self.entry not in answer:
-            there = ", ".join(map(repr, answer)) or "nothing"
-            raise Malformed(f"its answer has no entry {self.entry!r}, which has a limit, only {there}")
+            raise Malformed(f"its answer has no entry {self.entry!r}, which has a limit, only {_quotes(answer)}")
         return self.sign * (one_number(answer[self.entry], f"its entry {self.entry!r}") - self.bound)
 
 
@@ -293,12 +297,14 @@ class ConstraintReader:
         read = (own | {"constraints"} if told else own) | ({"std"} - limited)
         metrics, left_out = metrics_in(reward, read)
         if self.cost is not None:
-            _check_cost(self.cost, metrics or {})
+            _check_cost(self.cost, reward, metrics or {})
         return Outcome(value, constraints=found or None, std=std, metrics=metrics, left_out=left_out)
 
 
-def _check_cost(name: str, metrics: Mapping[str, float]) -> None:
+def _check_cost(name: str, answer: Any, metrics: Mapping[str, float]) -> None:
     if name not in metrics and name != SECONDS:  # The time is on record in any case.
+        if isinstance(answer, Mapping) and name in answer:
+            one_number(answer[name], f"its entry {name!r}")  # This raises an error with the reason.
         raise Malformed(
             f"its answer has no number {name!r}, which `cost=` names: it must be a dict with the entries 'reward' and "
             f"{name!r}"
@@ -402,7 +408,7 @@ def _split(answer: object) -> tuple[object, object]:
     """Returns the reward and the constraint values of an answer that has both."""
     if isinstance(answer, Mapping):
         if "constraints" not in answer:
-            raise Malformed(f"its answer has no entry 'constraints', only {', '.join(map(repr, answer)) or 'nothing'}")
+            raise Malformed(f"its answer has no entry 'constraints', only {_quotes(answer)}")
         return answer, answer["constraints"]
     if isinstance(answer, tuple | list) and len(answer) == 2:
         return answer[0], answer[1]

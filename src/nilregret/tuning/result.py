@@ -184,7 +184,8 @@ class Result(Generic[D]):
         - `seconds`: time from question to answer, or None.
         - `parameters`: a dict, or None if the domain has no named parameters.
         - `point`: a list of d numbers, as the kernel sees the point.
-        - `std`: standard deviation of the noise of the value, or None. Only if some is known.
+        - `std`: standard deviation of the noise of the value, or None. Only if some is known. Of several objectives it
+          is `stds`, by name.
         - `metrics`: numbers that the objective returned beside the value, by name. Only if there are some.
         - `enqueued`: True if `enqueue` named the point or some of its parameters. Only if it named some.
         - `constraints`: a list of m numbers, or None. Only if there are constraints.
@@ -192,12 +193,12 @@ class Result(Generic[D]):
         """
         trials = self.trials
         rows = [_row(trial) for trial in trials]
-        if len(self.study.goals) > 1:
-            names = self.study.policy.objective_names
-            told = [None if trial.values is None else dict(zip(names, trial.values, strict=True)) for trial in trials]
-            rows = [row | {"values": values} for row, values in zip(rows, told, strict=True)]
-        if any(trial.std is not None for trial in trials):
-            rows = [row | {"std": trial.std} for row, trial in zip(rows, trials, strict=True)]
+        names = self.study.policy.objective_names
+        if len(names) > 1:
+            rows = [row | {"values": _by_name(names, each.values)} for row, each in zip(rows, trials, strict=True)]
+        if any(trial.stds for trial in trials):
+            found = [{"std": each.std} if len(names) == 1 else {"stds": _by_name(names, each.stds)} for each in trials]
+            rows = [row | std for row, std in zip(rows, found, strict=True)]
         if any(trial.measured for trial in trials):
             rows = [row | {"metrics": trial.metrics} for row, trial in zip(rows, trials, strict=True)]
         if any(trial.enqueued for trial in trials):
@@ -214,7 +215,7 @@ class Result(Generic[D]):
 
         There is a column "parameters.NAME" for each parameter. On domains without named parameters the columns are
         "point.0", "point.1", ... Constraint values are in "constraints.0", ..., and metrics in "metrics.NAME". Several
-        objectives are in "values.NAME".
+        objectives are in "values.NAME", and the standard deviations of their noise in "stds.NAME".
 
         >>> import nilregret as nr
         >>> result = nr.minimize(lambda x: (x - 2) ** 2, nr.Space(x=nr.Int(0, 4)), trials=5, progress=False)
@@ -224,14 +225,15 @@ class Result(Generic[D]):
         with needs("`to_pandas`", "pandas", "export", instead="`result.history` has the same as a list of dicts."):
             import pandas as pd
         rows, named = [], metric_names(self.trials)
-        several = self.study.policy.objective_names if len(self.study.goals) > 1 else ()
+        names = self.study.policy.objective_names
         for row in self.history:
             parameters, point = row.pop("parameters"), row.pop("point")
             prefix, entries = ("point", dict(enumerate(point))) if parameters is None else ("parameters", parameters)
             values = row.pop("constraints", None) or [None] * self.study.policy.constraint_count
             limits = {f"constraints.{j}": value for j, value in enumerate(values)}
-            told = dict.fromkeys(several) | (row.pop("values", None) or {})
-            limits = {f"values.{name}": value for name, value in told.items()} | limits
+            for told in [each for each in ("values", "stds") if each in row]:
+                each = row.pop(told) or dict.fromkeys(names)
+                limits |= {f"{told}.{name}": value for name, value in each.items()}
             found = row.pop("metrics", {})
             metrics = {f"metrics.{name}": found.get(name) for name in named}
             rows.append(row | limits | metrics | {f"{prefix}.{name}": value for name, value in entries.items()})
@@ -248,7 +250,7 @@ class Result(Generic[D]):
     ) -> Any:
         """Returns the first picture to look at: history, importance and slices. Needs the extra `plot`.
 
-        Of several objectives it is the front.
+        Of several objectives it is the front, with the volume over trials and the importance for each.
 
         The other pictures are in `nr.plots`. Each takes the result.
 
@@ -264,8 +266,6 @@ class Result(Generic[D]):
         """
         from .. import plots
 
-        if len(self.study.goals) > 1 and of is None:
-            return plots.front(self, path, interactive=interactive)
         return plots.overview(self, path, of=of, range=range, label=label, interactive=interactive)
 
     def __repr__(self) -> str:
@@ -293,9 +293,9 @@ class Result(Generic[D]):
         return "\n  ".join(lines)
 
     def _repr_html_(self) -> str:
-        best = self._best()
-        number = None if best is None else best.number
-        return trials_html(self.trials, caption=repr(self), best=number, about=self.study.about)
+        best, names = self._best(), self.study.policy.objective_names
+        front = self.front if len(names) > 1 else [] if best is None else [best]
+        return trials_html(self.trials, caption=repr(self), best=front, about=self.study.about, names=names)
 
     def _front_lines(self) -> list[str]:
         """Returns a line about the front, and one about the best trial of each objective."""
@@ -390,6 +390,10 @@ def _place(trial: Trial) -> str:
     if trial.settings is None:
         return f"[{', '.join(briefly(float(coordinate)) for coordinate in trial.point)}]"
     return ", ".join(f"{name}={briefly(value)}" for name, value in trial.settings)
+
+
+def _by_name(names: Sequence[str], values: Sequence[float | None] | None) -> dict[str, float | None] | None:
+    return None if values is None else dict(zip(names, values, strict=True))
 
 
 def _row(trial: Trial) -> dict[str, Any]:
