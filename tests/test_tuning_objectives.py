@@ -112,7 +112,7 @@ def test_a_front_with_no_answer_is_empty():
 def test_the_picture_shows_the_front(result, tmp_path):
     result.plot(tmp_path / "front.png")
     assert (tmp_path / "front.png").read_bytes().startswith(b"\x89PNG")
-    assert [axes.get_xlabel() for axes in result.plot().axes][0].startswith("loss")
+    assert next(axes.get_xlabel() for axes in result.plot().axes).startswith("loss")
 
 
 def test_a_copy_goes_its_own_way(result):
@@ -168,7 +168,7 @@ def test_a_trial_fails_if_one_objective_does(bad, reason):
     assert math.isfinite(found.study.hypervolume())
 
 
-# -- mistakes of form ---------------------------------------------------------------------------------------------------
+# -- mistakes of form -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_a_trial_fails_if_one_objective_does(bad, reason):
         ((0.3,), r"its answer is \(0.3,\), and there are 2 objectives"),
         ((0.3, 1.0, 2.0), "and there are 2 objectives"),
         ({"loss": 0.3}, "its answer has no entry 'recall', which is an objective, only 'loss'"),
-        ({"loss": 0.3, "reward": 1.0}, "its answer has no entry 'recall', which is an objective, only 'loss', 'reward'"),
+        ({"loss": 0.3, "reward": 1.0}, "no entry 'recall', which is an objective, only 'loss', 'reward'"),
         ({"loss": 0.3, "recall": "high"}, r"its objective 'recall' is not a number: 'high' \(str\)"),
         ((0.3, None), "its objective 'recall' is not a number but None"),
         ((0.3, True), "its objective 'recall' is not a number: True"),
@@ -206,9 +206,9 @@ def test_a_first_answer_of_the_wrong_form_ends_the_run(answer, match):
 @pytest.mark.parametrize(
     ("objective", "more", "match"),
     [
-        (lambda x, y: x, {"constraints": lambda x, y: None}, "the answer of the constraint .* is not a number but None"),
+        (lambda x, y: x, {"constraints": lambda x, y: None}, "the answer of the constraint .* is not a number"),
         (lambda x, y: {"a": x, "b": y}, {"constraints": "c <= 0", "objectives": ["a", "b"]}, "no entry 'c'"),
-        (lambda x, y: (x, y), {"constraints": "c <= 0", "objectives": ["a", "b"]}, "'c' has a limit: it must be a dict"),
+        (lambda x, y: (x, y), {"constraints": "c <= 0", "objectives": ["a", "b"]}, "'c' has a limit: it must be a"),
         (lambda x, y: ((x, y), 1.0, 2.0), {"constraints": 1, "objectives": ["a", "b"]}, "no constraint values"),
     ],
 )
@@ -446,7 +446,7 @@ def test_a_command_of_the_wrong_form_ends_the_run(folder, shell, match):
         ([("trials = 5", 'trials = 5\nstop = "1%"')], "`stop` is for one objective"),
         ([("trials = 5", 'trials = 5\ncost = "seconds"')], "`cost` is for one objective"),
         ([("trials = 5", 'trials = 5\nlike = "old.db"')], "`like` is for one objective"),
-        ([("[objective]", '[policy]\nalgorithm = "auto"\nobjectives = 2\n[objective]')], "`objectives` cannot be set in"),
+        ([("[objective]", '[policy]\nalgorithm = "auto"\nobjectives = 2\n[objective]')], "`objectives` cannot be set"),
         (
             [("[objective]", '[policy]\nalgorithm = "gp_ucb"\nnoise = 0.1\nkernel = { type = "matern" }\n[objective]')],
             "[policy] `algorithm` 'gp_ucb' has one objective, and the file has several: it must be one of 'auto'",
@@ -494,7 +494,7 @@ def test_workers_share_a_study_of_several_objectives(folder):
         assert ended.exit_code == 0, ended.output
     study = opened(folder)
     assert [trial.values for trial in study.trials] == [in_order(**trial.parameters) for trial in study.trials]
-    (folder / "objective.py").write_text(BODY.replace('"recall"', '"recal"'))
+    (folder / "objective.py").write_text(BODY.replace('"recall"', '"recalled"'))
     sys.modules.pop("objective", None)
     ended = command(folder, "work", "job.db", "job", "objective:both", "--trials", "9")
     assert ended.exit_code == 1
@@ -503,5 +503,3 @@ def test_workers_share_a_study_of_several_objectives(folder):
     other = [('recall = "maximize"', 'recall = "minimize"')]
     ended = command(folder, "work", "job.db", "job", "job.toml", "--trials", "9", changes=other)
     assert "another goal" in ended.output
-
-

@@ -61,7 +61,7 @@ def tune(
 
     With --workers or --cluster what is tried next takes into account what is being evaluated.
     """
-    from .cli.overview import front_json, front_parts
+    from .cli.overview import front_json, front_table
     from .study.terminal import show
     from .tuning.run_options import INTERRUPTED, check_lengths
     from .tuning.toml import config
@@ -78,7 +78,7 @@ def tune(
             raise SystemExit(130 if why == INTERRUPTED else 1)
         echo(repr(result))
         if len(job.goals) > 1:
-            show(*front_parts(front_json(result.study)))
+            show(front_table(front_json(result.study)))
         _picture(job, result.study)
         echo(f"next: {shlex.join(['nilregret', 'show', _brief(job.storage), job.name])}")
     except NoRegretError as error:

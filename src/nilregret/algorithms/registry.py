@@ -295,29 +295,29 @@ def policy(table: Mapping[str, Any], domain: D, place: PolicyContext) -> Policy[
         arguments.setdefault("pending", Ignored(failed="worst"))
     if place.live:
         _check_live(str(name), schema, arguments, place)
-    if place.constraints:
-        counted = name in COUNTED or (name == "auto" and "constraints" not in arguments)
-        sense = arguments.get("constraints", EveryRound())
-        arguments["constraints"] = place.constraints if counted else replace(sense, count=place.constraints)
-    if place.objectives:
-        _check_several(str(name), schema, arguments)
-        arguments["objectives"] = place.objectives
-    if place.context is not None:
-        arguments["context"] = place.context
+    arguments |= _beside(str(name), arguments, place)
     made: Policy = schema.make(domain=domain, **arguments)
     return made if explore is None else made.using(explore=_read("explore", explore, place))
 
 
-def _check_several(name: str, schema: Schema, arguments: Mapping[str, Any]) -> None:
-    """Raises an error if an algorithm has one objective, or if the table says anew how many there are."""
-    if "objectives" in arguments:
-        raise InvalidInput("`objectives` is there twice: leave it out of the policy.")
-    if "objectives" not in signature(schema.make).parameters:
+def _beside(name: str, arguments: Mapping[str, Any], place: PolicyContext) -> dict[str, Any]:
+    """Returns the arguments that stand beside the policy, or raises an error if an algorithm takes none of them."""
+    found: dict[str, Any] = {}
+    if place.constraints:
+        counted = name in COUNTED or (name == "auto" and "constraints" not in arguments)
+        sense = arguments.get("constraints", EveryRound())
+        found["constraints"] = place.constraints if counted else replace(sense, count=place.constraints)
+    if place.objectives:
         able = [each for each, known in ALGORITHMS.items() if "objectives" in signature(known.make).parameters]
-        raise InvalidInput(
-            f"`algorithm` {name!r} has one objective, and the file has several: it must be one of "
-            f"{', '.join(map(repr, able))}."
-        )
+        if name not in able:
+            raise InvalidInput(
+                f"`algorithm` {name!r} has one objective, and the file has several: it must be one of "
+                f"{', '.join(map(repr, able))}."
+            )
+        if "objectives" in arguments:
+            raise InvalidInput("`objectives` is there twice: leave it out of the policy.")
+        found["objectives"] = place.objectives
+    return found if place.context is None else found | {"context": place.context}
 
 
 def _check_live(name: str, schema: Schema, arguments: Mapping[str, Any], place: PolicyContext) -> None:

@@ -129,7 +129,7 @@ def told_front(trials: Iterable[Trial], goals: Sequence[Goal]) -> list[Trial]:
         best = told_best(trials, goals[0])
         return [] if best is None else [best]
     told = [trial for trial in trials if trial.reward is not None]
-    signs = [1.0 if goal == "maximize" else -1.0 for goal in goals]
+    signs = np.array([1.0 if goal == "maximize" else -1.0 for goal in goals])
     values = np.array([trial.values for trial in told]).reshape(len(told), len(goals))
     return list(compress(told, non_dominated(signs * values)))
 
