@@ -162,7 +162,9 @@ def test_it_is_proved_for_a_given_kernel_alone():
     ("arguments", "message"),
     [
         ({"reference": (-1.0,)}, "`objectives` is 1: it must be at least 2"),
-        ({"reference": -1.0}, "`objectives` is 1: it must be at least 2"),
+        ({"reference": -1.0}, "`reference` is -1.0: it must be a number for each objective, in order"),
+        ({"reference": {"loss": 1.0, "size": 2.0}}, "`reference` is .*: it must be a number for each"),
+        ({"objectives": "loss"}, "`objectives` must be a whole number, not 'loss'"),
         ({"objectives": 3}, "`reference` has 2 entries for 3 objectives"),
         ({"objectives": ("loss", "loss")}, "Two objectives have the name 'loss'"),
         ({"kernel": (KERNEL,) * 3}, "`kernel` has 3 entries for 2 objectives: give one for all, or one for each"),

@@ -15,11 +15,11 @@ its slope grows as a weight falls.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Unpack
 
-from .._utils.checks import integer, many, number
+from .._utils.checks import integer, many, number, shown
 from ..domains.domain import D
 from ..errors import InvalidInput
 from ..kernels import Kernel
@@ -69,7 +69,8 @@ def hypervolume_ucb(
             all directions but a few alike.
         objectives: k, or a name for each objective. The number of entries of `reference` unless given.
         constraints: m, the number of constraint values told with the objectives, each satisfied when <= 0. A point is
-            played if its lower bounds allow that it satisfies all. Nothing is proved about the volume then.
+            played if its lower bounds allow that it satisfies all. They have kernel and noise of the first objective.
+            Nothing is proved about the volume then.
         width: "finite" (Theorem 1, the default on arms), "compact" (Theorem 2, elsewhere), or a part, whose `delta` is
             for one objective.
         delta: failure probability of the bounds of all objectives together.
@@ -147,8 +148,10 @@ class _Model:
     ) -> None:  # fmt: skip
         noise = given(algorithm, noise, slots, constraints=constraints)
         self._algorithm, self._domain, self._slots = algorithm, domain, slots
-        names = None if objectives is None or isinstance(objectives, int) else tuple(objectives)
-        listed = [reference] if isinstance(reference, str) or not hasattr(reference, "__iter__") else list(reference)
+        names = tuple(objectives) if isinstance(objectives, Sequence) and not isinstance(objectives, str) else None
+        if isinstance(reference, str | Mapping) or not hasattr(reference, "__iter__"):
+            raise InvalidInput(f"`reference` is {shown(reference)}: it must be a number for each objective, in order.")
+        listed = list(reference)
         self.k = len(listed) if objectives is None else objectives if names is None else len(names)
         why = "It is the number of objectives, and of the entries of `reference`."
         self.k = integer("objectives", self.k, low=2, high=MOST_OBJECTIVES, why=why)
