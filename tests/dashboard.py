@@ -21,7 +21,7 @@ from nilregret.storage.base import Change
 TABS = ("", "/explore", "/trials", "/worth", "/health", "/settings")
 LOADED = (
     "head", "progress", "worth", "beliefs", "standing", "grid", "health", "evaluation", "signals", "importance",
-    "parallel",
+    "parallel", "front", "front-now",
 )  # fmt: skip
 PARTS = (*TABS, *(f"/part/{name}" for name in LOADED))  # pages of a study, and what they load
 MARKUP = "<script>alert(1)<img src=x onerror=alert(2)>"

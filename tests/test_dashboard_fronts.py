@@ -17,7 +17,7 @@ from nilregret.serve.dashboard.views.pictures import short
 from nilregret.serve.dashboard.views.progress import channels_of, progress
 from nilregret.serve.dashboard.views.standing import standing
 from nilregret.serve.dashboard.views.status import status
-from nilregret.serve.dashboard.views.trials import trial_record
+from nilregret.serve.dashboard.views.trials import explanation_view, trial_record
 
 from .dashboard import both, marks, of_five_objectives, play, study_of
 from .test_dashboard_actions import Forms
@@ -158,14 +158,25 @@ def test_a_trial_says_the_value_of_each_objective_by_name(front):
     assert trial_record(front, 9)["reward"] == ""
 
 
+def test_a_decision_is_explained_for_each_objective(front):
+    number = max(trial.number for trial in front.trials if trial.state == "observed")
+    why, found = front.explain(number, draws=0), explanation_view(front.explain(number, draws=0))
+    assert (found["names"], len(found["bars"])) == (("loss", "recall"), 2)
+    recall = why.chosen.others[0]
+    assert found["candidates"][0]["values"][1] == (
+        short(recall.mean),
+        f"{short(recall.lower)} to {short(recall.upper)}",
+    )
+    assert found["bars"][1][0]["said"].startswith(short(recall.mean))
+    assert found["why"] == why.why
+
+
 # -- forms ---------------------------------------------------------------------------------------------------------
 
 
 def test_all_objectives_are_told_corrected_and_added_by_name(forms):
     fields = forms.open("f", "tell", trial="0").text
-    assert [label in words(fields) for label in ("loss", "recall", "Noise of recall (standard deviation)")] == [
-        True
-    ] * 3
+    assert {"loss", "recall", "Noise of recall (standard deviation)"} <= set(re.findall("<label [^>]*>([^<]*)", fields))
     asking = forms.send("f", "tell", forms.hidden(fields) | {"trial": "0", "reward-0": "0.5", "reward-1": "12"})
     assert "Trial 0 gets loss = 0.5, recall = 12." in words(asking.text)
     assert "Done: " in forms.act("f", "tell", trial="0", **{"reward-0": "0.5", "reward-1": "12"}).text

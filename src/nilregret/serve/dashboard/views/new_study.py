@@ -14,7 +14,7 @@ from ...wire.problems import Problem
 from .forms import number, whole
 from .settings import curl
 
-PARAMETERS, CONTEXTS, OBJECTIVES = 24, 8, 6  # rows of the form
+PARAMETERS, CONTEXTS, OBJECTIVES = 24, 8, 5  # rows of the form
 # Options of the form by value, in words.
 TYPES = {"": "-", "float": "a number", "int": "a whole number", "choice": "an option"}
 REWARDS = {"": "numbers", "bernoulli": "clicks: 0 or 1", "poisson": "counts: 0, 1, 2, ..."}

@@ -57,24 +57,22 @@ def explanation_view(found: Explanation) -> dict[str, Any]:
     return {
         "why": found.why,
         "facts": [(name, said.replace("+-", PLUS_MINUS)) for name, said in found.facts if said and name != "context"],
-        "candidates": [_candidate(name, each) for name, each in shown], "bars": _bars(shown),
+        "candidates": [_candidate(name, each) for name, each in shown], "names": found.objectives,
+        "bars": [_bars(shown, j) for j in range(len(found.objectives) or 1)],
         "rule": found.rule and in_words(found.rule) + ", its logarithm" * (found.rule == ExpectedImprovement.__name__),
     }  # fmt: skip
 
 
-def _candidate(name: str, each: Candidate) -> dict[str, str]:
+def _candidate(name: str, each: Candidate) -> dict[str, Any]:
     figures = ("score", "mean", "std", "lower", "upper")
-    return {"name": name, "where": each.name} | {key: short(getattr(each, key)) for key in figures}
+    values = [(short(of.mean), f"{short(of.lower)} to {short(of.upper)}") for of in each.objectives]
+    return {"name": name, "where": each.name, "values": values} | {key: short(getattr(each, key)) for key in figures}
 
 
-def _bars(shown: list[tuple[str, Candidate]]) -> list[dict[str, Any]]:
-    """Returns the bounds that are known as bars."""
-    known = [
-        (name, each.lower, each.mean, each.upper)
-        for name, each in shown
-        if each.lower is not None and each.upper is not None and each.mean is not None
-    ]
+def _bars(shown: list[tuple[str, Candidate]], j: int) -> list[dict[str, Any]]:
+    """Returns the bounds of objective j that are known as bars."""
+    known = [(name, each.objectives[j]) for name, each in shown if None not in each.numbers]
     return interval_bars([
-        (name, f"{short(mean)}, bounds {short(lower)} to {short(upper)}", lower, mean, upper)
-        for name, lower, mean, upper in known
+        (name, f"{short(of.mean)}, bounds {short(of.lower)} to {short(of.upper)}", of.lower, of.mean, of.upper)
+        for name, of in known
     ])  # fmt: skip
