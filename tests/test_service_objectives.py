@@ -387,6 +387,18 @@ def test_a_study_of_several_objectives_from_the_command_line(kiln, tmp_path):
     assert "minimize loss, maximize recall" in run("studies", "studies.db", "--check")
 
 
+def test_a_record_of_several_objectives_is_exported_and_imported(kiln, tmp_path):
+    for _ in range(3):
+        number = json.loads(run("ask", *kiln, "--json"))["number"]
+        run("tell", *kiln, number, f"{0.1 * number},{number}", "--std", "0.1,?")
+    for name in ("trials.csv", "trials.jsonl"):
+        run("export", *kiln, name)
+        run("create", "studies.db", name, "kiln.toml")
+        run("import", "studies.db", name, name)
+        first, other = (nr.Study.open(storage=SqlStorage("sqlite:///studies.db"), name=each) for each in ("kiln", name))
+        assert [each.values for each in other.trials] == [each.values for each in first.trials]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

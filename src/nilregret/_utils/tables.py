@@ -48,8 +48,16 @@ OF_TRIALS = {
     "constraints", "propensity", "std", "metrics", "arm", "arm_name", "id", "defaulted", "late_reward", "sheet",
     "remarks",
 }  # fmt: skip
-PREFIXES = ("parameters.", "point.", "context.", "constraints.", "metrics.")
-NESTED = ("parameters", "point", "context", "constraints", "metrics")  # Entries of a trial that hold several values.
+PREFIXES = ("parameters.", "point.", "context.", "constraints.", "metrics.", "late_values.")
+NESTED = (
+    "parameters",
+    "point",
+    "context",
+    "constraints",
+    "metrics",
+    "values",
+    "stds",
+)  # Entries of a trial that hold several values.
 
 Row = dict[str, Any]
 

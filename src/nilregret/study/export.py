@@ -1,12 +1,13 @@
 """Trials as tables and files: pandas, CSV, JSON lines, Parquet and Arrow. `importing` reads them again.
 
-A row has one value a column: `parameters.rate`, `point.0`, `context.hour`, `constraints.0`, `metrics.loss`.
+A row has one value a column: `parameters.rate`, `point.0`, `context.hour`, `constraints.0`, `metrics.loss`. Several
+objectives are in `values.loss` and `stds.loss`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,12 +46,18 @@ def rows(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = Non
     queued = any(trial.enqueued for trial in trials)
     limits = (len(trial.constraints) for trial in trials if trial.constraints is not None)
     widest = max([policy.constraint_count, *limits])
-    known = [name for name in ("propensity", "std") if any(getattr(trial, name) is not None for trial in trials)]
+    several = policy.objective_names if policy.objective_count > 1 else ()
+    facts = ("propensity",) if several else ("propensity", "std")
+    known = [name for name in facts if any(getattr(trial, name) is not None for trial in trials)]
+    noisy = [
+        name for j, name in enumerate(several) if any(trial.stds and trial.stds[j] is not None for trial in trials)
+    ]
     metrics = metric_names(trials)
     for trial in trials:
         record, measured = trial_json(trial), trial.metrics
         row = _row(trial, record, policy, widest) | {name: record.get(name) for name in known}
         row |= {"enqueued": trial.enqueued} if queued else {}
+        row |= _named("values", several, several, trial.values) | _named("stds", noisy, several, trial.stds)
         yield row | {f"metrics.{name}": measured.get(name) for name in metrics} | more(trial)
 
 
@@ -74,6 +81,12 @@ def _row(trial: Trial, record: Row, policy: AnyPolicy, constraints: int) -> Row:
     if not isinstance(policy, Policy) or policy.switching is None:
         return row
     return row | {"repeats": record.get("repeats", 1), "plays": record.get("plays"), "scatter": record.get("scatter")}
+
+
+def _named(prefix: str, wanted: Iterable[str], names: Sequence[str], values: Sequence[float | None] | None) -> Row:
+    """Returns the cells of some objectives."""
+    found = dict(zip(names, values if values and names else [None] * len(names), strict=True))
+    return {f"{prefix}.{name}": found[name] for name in wanted}
 
 
 def _names(domain: Domain) -> list[str] | None:

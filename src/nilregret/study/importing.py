@@ -22,7 +22,7 @@ import numpy as np
 
 from .._utils.checks import LARGEST_WHOLE, Array, frozen, number, shown
 from .._utils.numerals import exact
-from .._utils.tables import Table, is_missing, read_table, table_of
+from .._utils.tables import REWARDS, Table, is_missing, read_table, table_of
 from ..domains.domain import Arms, Domain, Space, sides
 from ..domains.parameters import Choice, Int, Parameter, option_place, option_texts
 from ..errors import InvalidInput, NoRegretError, warn
@@ -36,7 +36,7 @@ from .replica import Replica
 from .transaction import Transaction
 
 NUMBER, ASKED, PROPENSITY, STD = "number", "asked_at", "propensity", "std"
-METRICS = "metrics."
+METRICS, VALUES, STDS = "metrics.", "values.", "stds."
 SHEET, REMARKS, FAILED = "sheet", "remarks", "failed"  # Columns of a sheet (`Study.sheet`), and a word in it.
 DONE = "done by hand at other values, as trial {}"  # The reason for which a trial of a sheet is abandoned.
 ARMS = ("arm", "action", "arm_name")
@@ -122,12 +122,16 @@ class Imported(NamedTuple):
         told, metrics = self.told, known.metrics
         return (
             known.reward is not None
-            and _close(self.reward, known.reward)
-            and (told.std is None or _close(told.std, known.std))
+            and all(map(_close, (self.reward, *(other.value for other in told.others)), known.values or ()))
+            and all(std is None or _close(std, now) for std, now in zip(_stds(told), _stds(known), strict=True))
             and (told.constraints is None or _close(told.constraints, known.constraints))
             and (told.plays is None or told.plays.times == known.times)
             and all(_close(value, metrics.get(name)) for name, value in told.measured)
         )
+
+
+def _stds(answer: Told | Trial) -> list[float | None]:
+    return [answer.std, *(other.std for other in answer.others)]
 
 
 def _close(told: Any, known: Any, most: Any = None) -> bool:
@@ -240,25 +244,41 @@ class Reader:
         self._sides = sides(self._domain, self._context)
         self._columns: dict[str, str | None] = {}  # The column of each entry that was looked for.
         named = [name for space in self._spaces() for name in space.parameters]
-        self.reward, loss = table.reward(named)
-        if loss and goal == "maximize":
-            raise InvalidInput(
-                f"{table.named}: `{self.reward}` is a loss by its name, and the study maximises rewards. Nothing was "
-                "recorded. Give a column `reward`, which is minus the loss, or make the study with goal 'minimize'."
-            )
+        self._values = self._columns_of_values(named, goal)
+        self.reward = next(iter(self._values.values()))
         self._limits = self._numbered("constraints")
         self._metrics = [name for name in table.columns if name.startswith(METRICS)]
         self._sheet = table.find(SHEET)
         self._by_number = False  # Whether only numbers say of which trials the rows are.
         self._where = self._reader_of_points()
 
+    def _columns_of_values(self, named: Sequence[str], goal: Goal) -> dict[str, str]:
+        """Returns the column of each objective by name."""
+        table, names = self._table, self._inputs.policy.objective_names
+        if len(names) > 1:
+            return {name: self._column_of(VALUES, name, "" if name in named else name) for name in names}
+        column, loss = table.reward(named)
+        if loss and goal == "maximize":
+            raise InvalidInput(
+                f"{table.named}: `{column}` is a loss by its name, and the study maximises rewards. Nothing was "
+                "recorded. Give a column `reward`, which is minus the loss, or make the study with goal 'minimize'."
+            )
+        return {names[0]: column}
+
+    def _column_of(self, prefix: str, name: str, bare: str) -> str:
+        """Returns the column of an objective: "values.NAME", its number in a list, or its bare name."""
+        place = self._inputs.policy.objective_names.index(name)
+        found = self._table.find(f"{prefix}{name}", f"{prefix}{place}", *[bare] * bool(bare))
+        if found is None:
+            raise InvalidInput(f"{self._table.named}: one of them must be `{prefix}{name}`, the value of an objective.")
+        return found
+
     def rows(self) -> list[Imported]:
         """Returns the rows that have a reward."""
-        return [
-            self._row(i)
-            for i in range(len(self._table))
-            if self._failed(i) is not None or self._table.number(self.reward, i) is not None
-        ]
+        return [self._row(i) for i in range(len(self._table)) if self._failed(i) is not None or self._is_told(i)]
+
+    def _is_told(self, i: int) -> bool:
+        return any(self._table.number(column, i) is not None for column in self._values.values())
 
     def check_sheet(self, name: str) -> None:
         """Raises an error if the table is a sheet of another study, or has an answer in part."""
@@ -268,7 +288,7 @@ class Reader:
             if not is_missing(cell) and str(cell) != name:
                 raise self._table.wrong(self._sheet, i, f"{name!r}, the study of the sheet")
             alone = next((each for each in self._limits if self._table.number(each, i) is not None), None)
-            if alone and self._failed(i) is None and self._table.number(self.reward, i) is None:
+            if alone and self._failed(i) is None and not self._is_told(i):
                 error = f"`{alone}` has a value and `{self.reward}` has none: fill in both, or neither."
                 raise _at(InvalidInput(error), i + 1, self._table.called)
 
@@ -285,7 +305,9 @@ class Reader:
 
     def warn_unread(self) -> None:
         """Warns of columns that mean nothing to the study."""
-        known = {column for column in self._columns.values() if column} | {self.reward, *self._limits, *self._metrics}
+        known = {column for column in self._columns.values() if column}
+        known |= {*self._values.values(), *self._limits, *self._metrics}
+        known |= {REWARDS[0]} if len(self._values) > 1 else set()  # It repeats the first objective.
         if unread := self._table.unread(known):
             warn(
                 f"{self._table.called} has columns that were not read: {', '.join(map(shown, unread))}. Read are the "
@@ -298,7 +320,7 @@ class Reader:
         try:
             metrics = {name.removeprefix(METRICS): self._table.number(name, i) for name in self._metrics}
             told, reward = self._inputs.observation(
-                0.0 if failed else self._told(i), self._constraints(i), self._number(STD, i),
+                self._told(i, failed=failed is not None), self._constraints(i), self._std(i),
                 {name: value for name, value in metrics.items() if value is not None},
             )  # fmt: skip
             where = self._where(i)
@@ -314,7 +336,20 @@ class Reader:
                 raise error
             raise _at(error, i + 1, self._table.called) from None
 
-    def _told(self, i: int) -> float | Rewards:
+    def _std(self, i: int) -> float | dict[str, float] | None:
+        if len(self._values) == 1:
+            return self._number(STD, i)
+        found = {name: self._number(f"{STDS}{name}", i) for name in self._values}
+        for j, name in enumerate(self._values):
+            found[name] = self._number(f"{STDS}{j}", i) if found[name] is None else found[name]
+        return {name: std for name, std in found.items() if std is not None} or None
+
+    def _told(self, i: int, *, failed: bool) -> float | Rewards | dict[str, float]:
+        if len(self._values) > 1:
+            cells = {name: 0.0 if failed else self._table.number(column, i) for name, column in self._values.items()}
+            return {name: value for name, value in cells.items() if value is not None}
+        if failed:
+            return 0.0
         reward, plays = self._table.number(self.reward, i), self._number("plays", i) or 1.0
         mean = 0.0 if reward is None else reward
         if plays <= 1:

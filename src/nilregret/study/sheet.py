@@ -4,7 +4,7 @@
 |---|---|
 | number | of the trial |
 | parameters, point, arm, context.NAME | where it is run |
-| value | empty: the reward or loss, or the word `failed` |
+| value | empty: the reward or loss, or the word `failed`. Of several objectives values.NAME, ... |
 | constraints.0, ... | empty: constraint values |
 | remarks | empty: for people. Of a failed trial it is the reason |
 | sheet | name of the study, so that no other study reads the sheet |
@@ -35,7 +35,7 @@ from ..policy.state import State
 from ..storage.trial import Trial
 from .direction import has_channels
 from .function import Axis, axes, is_active, space_of, value_at
-from .importing import ARMS, REMARKS, SHEET
+from .importing import ARMS, REMARKS, SHEET, VALUES
 from .transaction import Transaction
 
 ENDINGS = (".csv", ".html")
@@ -112,7 +112,7 @@ class Sheet:
         """Returns the sheet as a page to print. It needs no other file."""
         one_of("decimal", decimal, [".", ","])
         shown_columns = [column for column in self.columns if column != SHEET]
-        first = next(i for i, column in enumerate(shown_columns) if column in REWARDS)
+        first = next(i for i, column in enumerate(shown_columns) if column in REWARDS or column.startswith(VALUES))
         kinds = [
             "" if i < first else ' class="wide"' if column == REMARKS else ' class="empty"'
             for i, column in enumerate(shown_columns)
@@ -122,7 +122,7 @@ class Sheet:
         return PAGE.format(
             title=f"{escape(self.name)}, {many(len(self.trials), 'trial')}",
             head="".join(
-                f"<th{kind}>{escape(names.get(name, name))}</th>"
+                f"<th{kind}>{escape(names.get(name, name.removeprefix(VALUES)))}</th>"
                 for name, kind in zip(shown_columns, kinds, strict=True)
             ),
             body="\n".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in cells),
@@ -143,7 +143,10 @@ def check_path(path: str | Path) -> Path:
     return found
 
 
-def sheet_of(name: str, domain: Domain, context: Domain | None, trials: Sequence[Trial], limits: list[str]) -> Sheet:
+def sheet_of(
+    name: str, domain: Domain, context: Domain | None, trials: Sequence[Trial], limits: list[str],
+    objectives: Sequence[str],
+) -> Sheet:  # fmt: skip
     """Returns the sheet of some trials.
 
     Args:
@@ -152,6 +155,7 @@ def sheet_of(name: str, domain: Domain, context: Domain | None, trials: Sequence
         context: domain of its contexts, or None.
         trials: of the sheet.
         limits: names of the constraints.
+        objectives: their names.
     """
     named = space_of(domain) is not None
     columns: list[tuple[str, Domain, Axis]] = []
@@ -165,7 +169,8 @@ def sheet_of(name: str, domain: Domain, context: Domain | None, trials: Sequence
             columns.append((f"context.{axis.name}" if of_names else _coordinate(axis, "context"), context, axis))
     arm = ["arm"] * (isinstance(domain, Arms) and not named)
     value = REWARDS[1] if REWARDS[1] not in {axis.name for _, _, axis in columns} else REWARDS[0]
-    empty = [value, *(f"constraints.{j}" for j in range(len(limits))), REMARKS]
+    values = [value] if len(objectives) == 1 else [f"{VALUES}{each}" for each in objectives]
+    empty = [*values, *(f"constraints.{j}" for j in range(len(limits))), REMARKS]
     rows = []
     for trial in trials:
         cells = [_cell(of, trial.point if of is domain else trial.context, axis) for _, of, axis in columns]
@@ -212,7 +217,7 @@ def _is_as_safe(state: State, point: Array, chosen: Array, context: Array | None
 
     A point next to a certified one may have no certificate (`Safe`).
     """
-    if not has_channels(state.policy):
+    if not has_channels(state.policy) or not state.policy.constraint_count:
         return True
     before, after = state.certain(np.stack([chosen, point]), context)
     return bool(after >= AS_SURE * before)

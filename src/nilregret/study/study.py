@@ -505,7 +505,8 @@ class Study(Queries[D]):
             table: path of a CSV, JSON lines, JSON, Parquet or Arrow file, such as one that `export` wrote. Or a data
                 frame, a mapping of columns, or a list of dicts. Columns: the parameters (or `parameters.NAME`,
                 `point.0`, ..., or `arm` or `action`) and `reward` (or `value`, or `loss` if the goal is to minimise).
-                There may be `std`, `propensity`, `context.NAME`, `constraints.0`, `metrics.NAME`, ...
+                There may be `std`, `propensity`, `context.NAME`, `constraints.0`, `metrics.NAME`, ... Several objectives
+                have columns `values.NAME` (or `NAME`) and perhaps `stds.NAME`.
 
         Raises:
             InvalidInput: the table cannot be read, a row cannot be used, or no row has a reward.
@@ -568,7 +569,7 @@ class Study(Queries[D]):
         else:
             trials = [trial for trial in self.trials if trial.state == "pending"]
         limits = constraint_names(self.about, policy.constraint_count)
-        made = sheet_of(self.name, policy.domain, policy.context, trials, limits)
+        made = sheet_of(self.name, policy.domain, policy.context, trials, limits, policy.objective_names)
         if path is not None:
             made.write(path)
         return made
