@@ -17,10 +17,10 @@ from .._utils.numerals import numeral
 from ..errors import InvalidInput
 from ..storage.record import Trial
 from ..study.best import without_violation
+from ..study.direction import signs_of
 from ..study.front import Front
 from ..study.quantities import Quantity, objectives, quantity
 from ..study.study import Study
-from ..study.volumes import signs_of
 from ..theory.fronts import non_dominated
 from .base import BAND_LABELS
 from .drawing import draw
@@ -273,7 +273,7 @@ def _staircase(shown: Shown, i: int, j: int, axes: tuple[Axis, Axis], corner: Ar
     It is listed from the best value of the first objective. With three objectives and more, trials of the front that
     others beat in these two are not on the border.
     """
-    signs = signs_of(shown.study)
+    signs = signs_of(shown.study.goals)
     pair = (signs * shown.front.mean)[:, [i, j]]
     pair = np.unique(pair[non_dominated(pair)], axis=0)[::-1]
     if not len(pair):

@@ -16,12 +16,12 @@ from ..errors import InvalidInput, TrialError
 from ..storage.record import Trial
 from ..study.best import without_violation
 from ..study.curves import running_mean
-from ..study.direction import best_label, on_average
+from ..study.direction import best_label, on_average, signs_of
 from ..study.front import Front
 from ..study.function import expected_gain
 from ..study.quantities import Quantity, quantity
 from ..study.study import Study
-from ..study.volumes import believed_values, signs_of, volumes
+from ..study.volumes import believed_values, volumes
 from ..study.waiting import counted_trials
 from .drawing import draw
 from .scene import Axis, Band, Line, Mark, Panel, Picture, Points, Words
@@ -250,7 +250,7 @@ def volume_panel(study: Study, found: Front) -> Panel:
         study: with several objectives.
         found: its front, which has the reference point.
     """
-    values, signs = believed_values(study), signs_of(study)
+    values, signs = believed_values(study), signs_of(study.goals)
     curve = volumes(values, signs * found.reference) if found.trials else np.zeros(len(values))
     grown = np.flatnonzero(np.diff(curve, prepend=0.0) > GROWTH * curve.max(initial=0.0))
     later = study.trials[int(grown[-1]) + 1 :] if len(grown) else ()

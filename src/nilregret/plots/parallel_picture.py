@@ -173,11 +173,6 @@ def limits_of(of: Quantity) -> tuple[float, float]:
     return value_range(None, of.study, of) or fenced(of.values, upward=of.upward)
 
 
-def reward_limits(study: Study) -> tuple[float, float]:
-    """Returns the ends of the axis of the reward, or of the first objective (see `limits_of`)."""
-    return limits_of(objectives(study)[0])
-
-
 def highlighted(study: Study, trials: Sequence[Trial]) -> tuple[list[int], str, str]:
     """Returns the places of the trials that are highlighted, with a title and a name: the front, or the best tenth."""
     count = many(len(trials), "trial")

@@ -13,10 +13,10 @@ from .._utils.checks import Array, shown
 from .._utils.numerals import numeral
 from ..errors import InvalidInput
 from ..study.curves import half_interval
-from ..study.direction import on_average
+from ..study.direction import on_average, signs_of
 from ..study.quantities import drawn, objectives, quantity
 from ..study.study import Study
-from ..study.volumes import believed_values, own_volumes, signs_of, volumes
+from ..study.volumes import believed_values, own_volumes, volumes
 from ..theory.fronts import non_dominated, reference_point
 from .base import BEST, MODEL, OBSERVED, labelled, new_figure, plain
 from .lines import Line, draw_lines, inches, name_lines, paper_style, save
@@ -259,7 +259,7 @@ def _measure(groups: Mapping[str, list[Study]], of: str | int | None, reference:
 def _corner(study: Study, values: Array, reference: Sequence[float] | None) -> Array:
     """Returns the reference point of the volumes, all objectives maximised, `(k,)`."""
     if reference is not None:
-        return signs_of(study) * study.front_values(reference).reference
+        return signs_of(study.goals) * study.front_values(reference).reference
     known = values[np.isfinite(values).all(axis=1)]
     return reference_point(known, known[non_dominated(known)])
 

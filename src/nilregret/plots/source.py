@@ -6,14 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-import numpy as np
-
 from .._utils.checks import Array, integer, many, shown
 from ..domains.domain import Space
 from ..errors import InvalidInput, TrialError
 from ..storage.record import Trial
 from ..study.best import closest_of, in_space, is_noisy, told_best, without_violation
-from ..study.direction import best_label, on_average
+from ..study.direction import best_label, on_average, signs_of
 from ..study.formatting import figure
 from ..study.front import Front
 from ..study.function import Axis as ParameterAxis
@@ -149,7 +147,7 @@ def best_of(study: Study, of: Quantity | None = None) -> Trial | None:
 
 def leaders_of(study: Study, front: Front) -> list[Trial]:
     """Returns the trial of a front with the best mean of each objective, or none if the front is empty."""
-    signs = np.array([1.0 if goal == "maximize" else -1.0 for goal in study.goals])
+    signs = signs_of(study.goals)
     return [front.trials[i] for i in (signs * front.mean).argmax(axis=0).tolist()] if front.trials else []
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from .._utils.checks import frozen, many, shown
+from .._utils.checks import Array, frozen, many, shown
 from ..errors import InvalidInput, TrialError
 from ..policy.fits import LateFits
 from ..policy.policy import Policy
@@ -74,6 +74,11 @@ def _known_goals(policy: AnyPolicy) -> tuple[Goal, ...] | None:
 def goals_in(policy: AnyPolicy, first: Goal) -> tuple[Goal, ...]:
     """Returns the goal of each objective of a policy, of which `first` is the first one."""
     return (first,) if policy.objective_count == 1 else _known_goals(policy) or (first,) * policy.objective_count
+
+
+def signs_of(goals: Iterable[str]) -> Array:
+    """Returns 1.0 for each objective that is maximised and -1.0 for each that is minimised, `(k,)`."""
+    return np.array([1.0 if goal == "maximize" else -1.0 for goal in goals])
 
 
 def check_one_objective(policy: AnyPolicy, asked: str) -> None:

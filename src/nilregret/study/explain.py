@@ -18,7 +18,7 @@ from ..policy.state import State
 from ..slots.envelope import Envelope
 from ..storage.record import Trial
 from ..theory.fronts import LEAST_STD, boxes, log_ehvi
-from .direction import AnyPolicy, AnyState, Goal, has_channels, state_after, told_envelope
+from .direction import AnyPolicy, AnyState, Goal, has_channels, signs_of, state_after, told_envelope
 from .explanation import Candidate, Explanation, FrontGain, OutputBounds
 from .front import Front, front_of
 from .function import settings_at
@@ -113,7 +113,7 @@ def gain_of_front(
 
     if not front.trials:
         return None
-    signs = np.array([1.0 if goal == "maximize" else -1.0 for goal in goals])
+    signs = signs_of(goals)
     mean = signs * [each.mean for each in chosen]
     std = np.maximum([each.std for each in chosen], LEAST_STD)
     told = signs * front.mean

@@ -14,7 +14,7 @@ from ..policy.state import State
 from ..storage.record import Trial
 from ..theory.fronts import hypervolume, non_dominated, reference_point
 from .best import answered_trials, within_limits
-from .direction import AnyPolicy, AnyState, Goal, told_envelope
+from .direction import AnyPolicy, AnyState, Goal, signs_of, told_envelope
 
 
 class Front(NamedTuple):
@@ -52,7 +52,7 @@ def front_of(
         trials: all of them.
         reference: the worst values that count, in the units told, or None.
     """
-    signs = np.array([1.0 if goal == "maximize" else -1.0 for goal in goals])
+    signs = signs_of(goals)
     rule = None if policy.objective_count == 1 else cast(Any, policy).constraints
     given = getattr(rule, "reference", None) if reference is None else _given(reference, policy.objective_names)
     each, means = compared(policy, cast(State, state), trials)
@@ -110,7 +110,7 @@ def weighted_best(front: Front, goals: tuple[Goal, ...], names: tuple[str, ...],
     each = checked_weights(weights, names)
     if not front.trials:
         raise TrialError("No answered trial is on the front yet, so there is no best one.")
-    signs = np.array([1.0 if goal == "maximize" else -1.0 for goal in goals])
+    signs = signs_of(goals)
     values = signs * front.mean
     extent = np.ptp(values, axis=0)
     shortfalls = (values.max(axis=0) - values) / np.where(extent > 0.0, extent, 1.0)

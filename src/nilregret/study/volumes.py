@@ -10,13 +10,7 @@ from .._utils.checks import Array
 from ..policy.state import State
 from ..storage.record import Trial
 from ..theory.fronts import hypervolume
-from .best import without_violation
 from .front import compared
-
-
-def signs_of(study: Any) -> Array:
-    """Returns 1.0 for each objective that is maximised and -1.0 for each that is minimised, `(k,)`."""
-    return np.array([1.0 if goal == "maximize" else -1.0 for goal in study.goals])
 
 
 def volumes(values: Array, reference: Array) -> Array:
@@ -37,16 +31,11 @@ def volumes(values: Array, reference: Array) -> Array:
     return np.array(found)
 
 
-def told_values(study: Any) -> Array:
-    """Returns the objectives that each trial told, all maximised, `(trials, k)`. NaN if it failed or is infeasible."""
-    feasible = {trial.number for trial in without_violation(study.policy, study.trials)}
-    none = (np.nan,) * len(study.goals)
-    rows = [trial.values if trial.number in feasible and trial.values else none for trial in study.trials]
-    return signs_of(study) * np.array(rows, dtype=np.float64).reshape(-1, len(study.goals))
-
-
 def believed_values(study: Any) -> Array:
-    """Returns the posterior means of now at each trial that may be on the front, as `told_values` does."""
+    """Returns the posterior means of now at each trial, all maximised, `(trials, k)`.
+
+    A trial that cannot be on the front has NaN, since it failed, waits, or violates a constraint.
+    """
     trials, retired = list[Trial](study.trials), study.replica.roster.retired
     kept = [trial for trial in trials if trial.arm not in retired]
 

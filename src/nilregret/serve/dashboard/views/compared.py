@@ -15,9 +15,10 @@ from ....plots.history_picture import numbers_told
 from ....plots.scene import Axis, Line, Panel
 from ....plots.ticks import spread_evenly
 from ....study.curves import half_interval
+from ....study.direction import signs_of
 from ....study.formatting import in_words
 from ....study.study import Study
-from ....study.volumes import believed_values, signs_of, volumes
+from ....study.volumes import believed_values, volumes
 from ....theory.fronts import non_dominated, reference_point
 from .comparison import compare
 from .front import front_now, listed
@@ -118,7 +119,7 @@ def _front_facts(study: Study, answered: IndexArray) -> FrontFacts:
     given: Any = getattr(getattr(study.policy, "constraints", None), "reference", None)
     return FrontFacts(
         tuple(zip(study.policy.objective_names, study.goals, strict=True)), answered, believed_values(study),
-        None if given is None else signs_of(study) * given, len(front_now(study).trials),
+        None if given is None else signs_of(study.goals) * given, len(front_now(study).trials),
     )  # fmt: skip
 
 
@@ -230,7 +231,7 @@ def _history(studies: Sequence[StudyFacts], references: Mapping[Any, Array]) -> 
 
 
 def _reference_text(front: FrontFacts, reference: Array) -> str:
-    signs = np.array([1.0 if goal == "maximize" else -1.0 for _, goal in front.objectives])
+    signs = signs_of(goal for _, goal in front.objectives)
     return listed([name for name, _ in front.objectives], signs * reference)
 
 
