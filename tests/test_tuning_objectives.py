@@ -7,6 +7,7 @@ import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from unittest import mock
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -21,7 +22,7 @@ BOTH = {"loss": "minimize", "recall": "maximize"}
 
 
 def both(x, y):
-    return {"loss": (x - 0.3) ** 2 + y, "recall": math.sin(3 * x) - y, "letters": 3}
+    return {"loss": (x - 0.3) ** 2 + y, "recall": math.sin(3 * x) + y / 2, "letters": 3}
 
 
 def in_order(x, y):
@@ -46,6 +47,7 @@ def result():
 
 def test_a_dict_and_a_tuple_say_the_same(result):
     assert told(quiet(in_order, trials=9)) == told(result)
+    assert told(quiet(lambda x, y: np.array(in_order(x, y)), trials=2)) == told(quiet(trials=2))
     assert result.study.goals == ("minimize", "maximize")
     assert result.study.policy.objective_names == ("loss", "recall")
     assert [trial.values for trial in result.trials] == [in_order(**trial.parameters) for trial in result.trials]
@@ -81,8 +83,11 @@ def test_one_objective_has_a_best_trial_and_a_front_of_it():
 def test_texts_and_tables(result):
     assert repr(result).startswith("Result of 'both' (minimize, maximize): 9 trials\n  front: ")
     best = result.front[0]
-    assert f"best loss: trial {best.number} (loss " in repr(result)
-    assert "best recall: trial " in repr(result)
+    assert f"\n  best loss: trial {best.number} (loss " in repr(result)
+    assert "\n  best recall: trial " in repr(result)
+    one = nr.maximize(lambda x, y: (x, x, -x), SPACE, objectives=["a", "b", "c"], trials=2, progress=False)
+    assert "Result of 'maximize' (maximize): 2 trials\n  front: 2 trials, " in repr(one)
+    assert "best a, b: trial " in repr(one)
     assert result.history[0]["values"] == dict(zip(BOTH, result.trials[0].values, strict=True))
     table = result.to_pandas()
     assert table["values.recall"].tolist() == [trial.values[1] for trial in result.trials]
@@ -177,6 +182,7 @@ def test_a_trial_fails_if_one_objective_does(bad, reason):
         (0.3, "its answer is 0.3, and there are 2 objectives: it must be a dict with the entries 'loss', 'recall'"),
         (None, "its answer is None, and there are 2 objectives"),
         ("good", "its answer is 'good', and there are 2 objectives"),
+        (np.array(0.3), r"its answer is array\(0.3\), and there are 2 objectives"),
         ((0.3,), r"its answer is \(0.3,\), and there are 2 objectives"),
         ((0.3, 1.0, 2.0), "and there are 2 objectives"),
         ({"loss": 0.3}, "its answer has no entry 'recall', which is an objective, only 'loss'"),
@@ -248,7 +254,10 @@ def test_a_fault_of_the_evaluation_fails_its_trial_alone(fault):
         ({"objectives": ["loss", "loss"]}, "Two objectives have the name 'loss'"),
         ({"objectives": "loss"}, "`objectives` is 'loss': it must be a dict with the goal of each"),
         ({"objectives": 2}, "`objectives` is 2: it must be a dict"),
-        ({"objectives": {"loss": "minimise", "recall": "max"}}, "'minimise'.* Did you mean 'minimize'"),
+        (
+            {"objectives": {"loss": "minimise", "recall": "max"}},
+            r"\[loss\] `goal` is 'minimise'.* Did you mean 'minimize'",
+        ),
         ({"objectives": {"loss": None, "recall": "maximize"}}, "`goal` is None"),
         ({"objectives": ["loss", 3]}, "An objective has the name 3"),
         ({"objectives": ["loss", ""]}, "An objective has the name ''"),
@@ -274,6 +283,7 @@ def test_nonsense_is_a_sentence_before_the_first_trial(change, match):
 
 def test_a_policy_without_names_takes_those_of_the_call():
     found = quiet(policy=nr.auto(SPACE, objectives=2, noise=0.1), trials=3)
+    assert found.study.policy.objective_names == ("loss", "recall")
     assert [trial.values for trial in found.trials] == [in_order(**trial.parameters) for trial in found.trials]
 
 
@@ -364,7 +374,7 @@ function = "objective:both"
 BODY = """
 import math
 def both(x, y):
-    return {"loss": (x - 0.3) ** 2 + y, "recall": math.sin(3 * x) - y, "letters": 3}
+    return {"loss": (x - 0.3) ** 2 + y, "recall": math.sin(3 * x) + y / 2, "letters": 3}
 """
 
 

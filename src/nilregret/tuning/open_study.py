@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from .._utils.checks import many, shown
@@ -13,6 +14,7 @@ from ..domains.domain import Domain, Space, options_of
 from ..domains.options import known
 from ..domains.space import column_order
 from ..errors import InvalidInput
+from ..policy.policy import Policy
 from ..serialize import loads, to_plain
 from ..slots.explore import within_time
 from ..study.definition import same_values
@@ -70,6 +72,7 @@ def open_study(
     check_objectives(policy, reader)
     check_constraint_count(policy, reader)
     check_cost(policy, reader.cost)
+    policy = policy if given is None else _with_names(policy, reader.names)
     study = Study(policy, goal=reader.goals or goal, seed=seed, storage=storage, name=name, about=about)
     if given is None and study.replica.roster.spaces is not None:
         _check_same(study.policy.domain, domain, storage, name)
@@ -125,6 +128,13 @@ def check_objectives(policy: AnyPolicy, reader: ConstraintReader) -> None:
         f"`nr.auto(space, objectives={reader.names})`, or leave `policy` out.",
         advice="A study on record has the policy with which it began: another `name` begins a new one.",
     )
+
+
+def _with_names(policy: AnyPolicy, names: tuple[str, ...]) -> AnyPolicy:
+    """Returns a policy that knows the names of several objectives."""
+    if not names or not isinstance(policy, Policy):
+        return policy
+    return replace(policy, constraints=replace(cast(Any, policy.constraints), names=names))
 
 
 def check_constraint_count(policy: AnyPolicy, reader: ConstraintReader) -> None:

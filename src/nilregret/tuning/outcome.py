@@ -19,6 +19,7 @@ import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, integer, many, only_entry, real, shown
 from .._utils.numerals import exact
+from ..algorithms.schema import within
 from ..domains.domain import Arms, Domain, Space
 from ..errors import SHOWN, InvalidInput, TrialError, exception_text, printable
 from ..slots.costs import SECONDS
@@ -137,8 +138,9 @@ def _by_name(answer: object, names: Sequence[str], what: str) -> list[Any]:
         if missing is not None:
             raise Malformed(f"{what} has no entry {missing!r}, which is an objective, only {_quotes(answer)}")
         return [answer[name] for name in names]
-    if isinstance(answer, tuple | list | np.ndarray) and len(answer) == len(names):
-        return list(answer)
+    listed = answer.tolist() if isinstance(answer, np.ndarray) else answer
+    if isinstance(listed, tuple | list) and len(listed) == len(names):
+        return list(listed)
     raise Malformed(
         f"{what} is {shown(answer)}, and there are {many(len(names), 'objective')}: it must be a dict with the entries "
         f"{_quotes(names)}, or a tuple with these numbers in this order"
@@ -341,7 +343,7 @@ def checked_objectives(objectives: Any, goal: Goal) -> dict[str, Goal] | None:
     taken = next((name for name in names if name in READ), None)
     if taken is not None:
         raise InvalidInput(f"An objective has the name {taken!r}, an entry of answers with another meaning: rename it.")
-    return {name: goal if is_list else check_goal(objectives[name]) for name in names}
+    return {name: goal if is_list else within(name, check_goal, objectives[name]) for name in names}
 
 
 def answer_reader(

@@ -271,7 +271,8 @@ class Result(Generic[D]):
     def __repr__(self) -> str:
         states = [trial.state for trial in self.trials]
         counts = [many(len(states), "trial")] + [f"{states.count(s)} {s}" for s in STATES if s in states]
-        goal = ", ".join(self.study.goals)
+        goals = self.study.goals
+        goal = ", ".join(goals if len(set(goals)) > 1 else goals[:1])
         lines = [f"Result of {self.study.name!r} ({goal}): {', '.join(counts)}"]
         best = self._best()
         if len(self.study.goals) > 1:
@@ -298,16 +299,18 @@ class Result(Generic[D]):
         return trials_html(self.trials, caption=repr(self), best=front, about=self.study.about, names=names)
 
     def _front_lines(self) -> list[str]:
-        """Returns a line about the front, and one about the best trial of each objective."""
+        """Returns a line about the front, and one about each trial that is the best of an objective."""
         found, names = self.study.front_values(), self.study.policy.objective_names
         if not found.trials:
             return ["front: no trial yet" if self.feasible is None else "front: no trial, as nothing was feasible"]
         lines = [f"front: {many(len(found.trials), 'trial')}, hypervolume {briefly(found.hypervolume)}"]
-        for j, (name, goal) in enumerate(zip(names, self.study.goals, strict=True)):
-            means = found.mean[:, j]
-            trial = found.trials[int(means.argmax() if goal == "maximize" else means.argmin())]
-            told = ", ".join(f"{each} {briefly(value)}" for each, value in zip(names, trial.values or (), strict=True))
-            lines.append(f"best {name}: trial {trial.number} ({told}) at {_place(trial)}")
+        leads = dict[int, list[str]]()
+        for name, goal, means in zip(names, self.study.goals, found.mean.T, strict=True):
+            leads.setdefault(int(means.argmax() if goal == "maximize" else means.argmin()), []).append(name)
+        for i, led in leads.items():
+            trial = found.trials[i]
+            told = ", ".join(f"{name} {briefly(value)}" for name, value in zip(names, trial.values or (), strict=True))
+            lines.append(f"best {', '.join(led)}: trial {trial.number} ({told}) at {_place(trial)}")
         return lines
 
     def _posterior_mean(self, best: Trial[D]) -> list[str]:
