@@ -86,24 +86,27 @@ def test_edges_of_a_front():
     one = np.array([[1.0, 2.0]])
     assert reference_point(one, one).tolist() == [0.9, 1.9]
     flat = np.array([[1.0, 5.0], [3.0, 5.0], [2.0, 5.0]])
-    assert reference_point(flat, flat[1:2]) == pytest.approx([1.9, 4.9])  # the median, and no range
+    assert reference_point(flat, flat[1:2]) == pytest.approx([0.8, 4.9])  # the worst answer, and no range at all
     assert reference_point(flat, none) == pytest.approx([0.8, 4.9])
-    same = np.array([[3.0, 5.0], [3.0, 4.0]])
-    assert reference_point(same[:1], same) == pytest.approx([2.9, 3.9])
 
 
-def test_a_reference_is_below_the_front_and_half_of_all_answers():
-    """One good answer does not make its own neighbourhood the unit of all, and extremes by a hair do not count."""
-    values = np.array([[0.0, 1.0], [-1.0, 0.0], [-2.0, -1.0], [-3.0, -2.0], [-4.0, -3.0]])
-    front = values[non_dominated(values)]
-    assert reference_point(values, front).tolist() == pytest.approx([-2.2, -1.2])
-    assert reference_point(values, front, quantile=1.0).tolist() == pytest.approx([-0.4, 0.6])
-    assert reference_point(values, front, quantile=0.0).tolist() == pytest.approx([-4.4, -3.4])
-    hair = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0], [-9.0, 1.005]])
-    assert reference_point(hair, hair, quantile=1.0)[0] == pytest.approx(-10.0)
-    assert reference_point(hair, hair, quantile=1.0, tolerance=0.01)[0] == pytest.approx(-0.1)
+def test_a_reference_lets_a_front_grow_and_no_outlier_decides():
+    """It is 3 / f sizes below the nadir, or at the worst answer if that is nearer, with a tenth to spare."""
+    values = np.array([[0.0, 1.0], [-1.0, 2.0], [-1.5, 0.0], [-2.0, 0.5]])
+    front = values[non_dominated(values)]  # of two points
+    assert reference_point(values, front) == pytest.approx([-2.2, -0.2])
+    far = np.vstack([values, [[-1e6, -1e6]]])
+    assert reference_point(far, front) == pytest.approx([-2.5 - 0.25, -0.5 - 0.25])
+
+
+def test_hairs_do_not_move_a_reference():
+    """An objective that is flat at its best does not push the others out, nor become a unit of its own."""
+    values = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0], [-9.0, 1.005]])
+    assert reference_point(values, values)[0] == pytest.approx(-1.2)
+    flat = np.array([[0.0, 1.0], [1e-7, 0.5], [2e-7, 0.0], [-4.0, -1.0], [-5.0, -2.0], [-6.0, -3.0]])
+    assert reference_point(flat, flat[:3])[0] < -4.0
     dense = np.stack([np.linspace(0, 1, 300), np.sqrt(1 - np.linspace(0, 1, 300) ** 2)], axis=1)
-    assert (reference_point(dense, dense, quantile=1.0, tolerance=0.01) < 0.0).all()  # a dense front keeps its ends
+    assert (np.abs(reference_point(dense, dense) + 0.1) < 0.05).all()  # a dense front keeps its ends
 
 
 @pytest.mark.parametrize(("unit", "offset"), [(1e9, 0.0), (1e-9, 0.0), (1.0, 1e6)])
@@ -114,7 +117,7 @@ def test_units_and_offsets_change_nothing(unit, offset):
     front, again = values[non_dominated(values)], other[non_dominated(other)]
     assert (non_dominated(values) == non_dominated(other)).all()
     r, s = reference_point(values, front), reference_point(other, again)
-    assert s == pytest.approx(r * moved + offset, rel=1e-9)
+    assert s == pytest.approx(r * moved + offset, rel=1e-9, abs=1e-9 * unit)
     assert hypervolume(other, s) == pytest.approx(unit * hypervolume(values, r), rel=1e-7)
     mean, std = Draws("means").random((2, 2, 9))
     scale = np.array(moved)[:, None]

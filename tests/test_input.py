@@ -320,7 +320,7 @@ DESCRIBED = [
     nr.EveryRound(count=W(2), noise=(F(0.1), W(0)), prior_mean=W(1), regularization=F(0.1), confidence=W(2)),
     nr.OnAverage(kernel=KERNEL, step=F(0.1), most=W(9)),
     nr.slots.Pareto(objectives=W(2), names=[S("loss"), S("size")], limits=W(1), reference=np.array([1.0, 2.0])),
-    nr.slots.HypervolumeImprovement(quantile=F(0.5), tolerance=W(0)),
+    nr.slots.HypervolumeImprovement(),
     nr.slots.ScalarisedImprovement(directions=W(4)),
     nr.Safe(start=np.array([[0.5]], dtype=np.float32), delta=F(0.1), certificate=S("bounds")),
     nr.slots.PointSearch(candidates=W(64), around=W(4), starts=W(1), evaluations=W(5)),

@@ -20,7 +20,7 @@ from ..slots.costs import PerCost
 from ..slots.elsewhere import Elsewhere
 from ..slots.envelope import ConstantWidth
 from ..slots.explore import MOST_ROUNDS, AskAgain, CoordinateSearch, Explore, InitialDesign, InTurn
-from ..slots.front_scores import HypervolumeImprovement
+from ..slots.front_scores import HypervolumeImprovement, ScalarisedImprovement
 from ..slots.memory import AllOf, Forever, Memory
 from ..slots.pareto import MOST_OBJECTIVES, Pareto
 from ..slots.pending import Hallucinated, Ignored, Pending
@@ -52,6 +52,7 @@ AGAIN = 10  # and how many times as many trials there must be.
 LEAST_NOISE, MOST_NOISE = 1e-50, 1e40  # Reward units. Squares of numbers between them are finite and positive.
 OFTEN, SELDOM = 5, 10  # From one search of a single parameter to the next, for one worker and for several.
 FIRST_NOISE = 0.1  # The noise until the first fit, reward units.
+MOST_EXACT = 4  # The most objectives of which the expected gain of volume is computed exactly.
 WIDTH = 2.0  # The standard deviations that are shown as bounds.
 DRAWN = 0.6  # The standard deviations by which draws deviate, for clicks and counts.
 RELATED = 0.3  # The lengthscale for clicks and counts, in sides of the domain.
@@ -232,10 +233,15 @@ def _for_front(policy: Policy[D], rule: Pareto, *, start: int) -> Policy[D]:
     own = kernel_for(policy.domain, lengthscale=0.5)  # A constraint has units of its own until its first fit.
     kernels = (*[policy.kernel] * (rule.objectives - 1), *[own] * limits)
     return replace(
-        policy, explore=InitialDesign(start), score=HypervolumeImprovement(),
+        policy, explore=InitialDesign(start), score=_score_of_front(rule.objectives),
         constraints=replace(rule, count=1, limits=limits, kernel=kernels),
-        refit=None if fits is None else replace(fits, prior=prior),
+        refit=None if fits is None else replace(fits, prior=prior, warp="none"),
     )  # fmt: skip
+
+
+def _score_of_front(objectives: int) -> Score:
+    """Returns exact expected improvement for few objectives. With many, the boxes of a front are too many."""
+    return HypervolumeImprovement() if objectives <= MOST_EXACT else ScalarisedImprovement(directions=16)
 
 
 def _first_kernel(domain: Domain, context: Domain | None, noise: float) -> Kernel:

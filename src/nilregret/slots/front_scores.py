@@ -18,7 +18,7 @@ from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
-from .._utils.checks import Array, IndexArray, integer, number, settle
+from .._utils.checks import Array, IndexArray, integer, settle
 from ..domains.domain import Arms, Space
 from ..domains.search.boxes import AcquisitionFunction, coarse
 from ..errors import InvalidInput
@@ -115,19 +115,11 @@ class FrontScore(Score):
         return domain.snap(rows) if isinstance(domain, Space) else rows
 
     @final
-    def target(
-        self, view: AcquisitionContext, *, quantile: float = 0.5, tolerance: float = 0.0, reach: float | None = None
-    ) -> Target:
+    def target(self, view: AcquisitionContext) -> Target:
         """Returns the front of posterior means at the points tried, with its reference and sizes.
 
         Points that violate a constraint in the mean are not on the front. If all do, the front is empty, and reference
         and sizes are those of the front without constraints.
-
-        Args:
-            view: the round.
-            quantile: as of `reference_point`.
-            tolerance: as of `reference_point`.
-            reach: as of `reference_point`.
         """
         _, means, feasible, _ = view.known_objectives()
         front = means[feasible]
@@ -135,7 +127,7 @@ class FrontScore(Score):
         best = front if len(front) else means[non_dominated(means)]
         reference = view.given_reference
         if reference is None:
-            reference = reference_point(means, best, quantile=quantile, tolerance=tolerance, reach=reach)
+            reference = reference_point(means, best)
         if not len(best):
             return Target(reference, np.ones(len(reference)), front)
         size, spread = best.max(axis=0) - reference, np.ptp(means, axis=0)
@@ -149,22 +141,9 @@ class VolumeScore(FrontScore):
 
     Open trials count with their means, so several workers keep apart. Without `reference` of `Pareto` it follows from
     the answers (`nilregret.theory.fronts.reference_point`).
-
-    Attributes:
-        quantile: quantile of all answers that the reference is below. With 1 only the front decides.
-        tolerance: share of the front's size. A point that another beats but for this share does not move the reference.
-        reach: sizes of the front by which the reference may be below it, or None for any number.
     """
 
-    quantile: float = 0.5
-    tolerance: float = 0.01
-    reach: float | None = None
-
     logarithm: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        settle(self, quantile=number("quantile", self.quantile, low=0.0, high=1.0, why="It is of all answers."))
-        settle(self, tolerance=number("tolerance", self.tolerance, low=0.0, high=1.0, why="It is a share of a size."))
 
     @abstractmethod
     def gains(self, view: AcquisitionContext, target: Target) -> tuple[Gain, GainSlopes]:
@@ -173,14 +152,14 @@ class VolumeScore(FrontScore):
     @final
     def on_table(self, view: TableView) -> Array:
         """Returns the logarithms of the gains of all arms."""
-        target = self.target(view, quantile=self.quantile, tolerance=self.tolerance, reach=self.reach)
+        target = self.target(view)
         gain, _ = self.gains(view, target)
         return gain(*target.moments(view.objectives()))
 
     @final
     def on_points(self, view: PointView) -> AcquisitionFunction:
         """Returns the logarithms of the gains, with gradients."""
-        target = self.target(view, quantile=self.quantile, tolerance=self.tolerance, reach=self.reach)
+        target = self.target(view)
         gain, gain_slopes = self.gains(view, target)
 
         def values(points: Array) -> Array:
@@ -238,7 +217,6 @@ class ScalarisedImprovement(VolumeScore):
     directions: int = 1
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         settle(self, directions=integer("directions", self.directions, low=1, high=MOST_DIRECTIONS))
 
     def gains(self, view: AcquisitionContext, target: Target) -> tuple[Gain, GainSlopes]:

@@ -31,9 +31,12 @@ MOST = 1e100  # upper limit of |z|, whose square must not overflow
 SUREST = 1e150  # upper limit of z where a difference of E keeps its size
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 MARGIN = 0.1  # distance of the reference from the worst value that counts, as a share of the objective's size
-FLAT = 1e-9  # share of the range of all answers below which a front has no size
+FLAT = 1e-9  # share of the range of all answers below which the median is the best answer
+TOLERANCE = 0.01  # share of a size by which a point may be worse and still hide another
+REACH = 3.0  # sizes of the front, divided by its points, by which the reference is below its nadir
 ROUNDED = 1e-12  # share of the largest value below which a range is rounding error
 NARROW = 1e-4  # sides, in units of the decay of Phi, below which a box is as good as its middle
+MOST_AT_ONCE = 2**20  # boxes times candidates in memory at once
 LEAST_WEIGHT = 1e-9  # lower limit of a coordinate of a direction, against division by 0
 DEPTH = 36.0  # twice the nats by which the probability of an improvement falls over the range of integration
 CERTAIN = 6.0  # standard deviations below the mean down to which f exceeds a level for sure
@@ -114,44 +117,43 @@ def hypervolume(values: Array, reference: Array) -> float:
     return float(sides.prod(axis=1).sum())
 
 
-def reference_point(
-    values: Array, front: Array, *, quantile: float = 0.5, tolerance: float = 0.0, reach: float | None = None
-) -> Array:
-    """Returns r_i = N_i - (ideal_i - N_i) / 10, `(k,)`.
+def reference_point(values: Array, front: Array) -> Array:
+    """Returns r_i = N_i - (ideal_i - N_i) / 10, `(k,)`, with N_i below the worst value of the front.
 
-    Here ideal_i is the best value of the front and N_i = min(nadir_i, median_i): the worst value of the front, or the
-    median of all answers. The front alone would let a few good points hide the others. If ideal_i = N_i, the range
-    of all answers takes the place of their difference, or 1 if there is none.
+    Here ideal_i and nadir_i are the best and the worst value of a front of f points, and N_i is nadir_i less 3 / f of
+    their difference, or the worst answer if that is higher. A reference at the nadir would keep a short front short.
+    One at the worst answer would count the ends of the front for more than its middle.
+
+    A front that is flat in an objective has the size of the way from the median of all answers to the best, or the
+    range of all answers, or 1. Points do not count for the nadir that another beats but for 1 / 100 of each size, so an
+    objective that is flat at its best does not push the others out.
 
     Args:
         values: all answers, `(n, k)`.
         front: those that no other dominates, `(f, k)`.
-        quantile: of all answers, in place of the median. With 0 the worst answer is N_i, with 1 the front's nadir.
-        tolerance: share of the size of the front. Points that one better in the sum of objectives beats, but for this
-            share of the size of each, do not count for the nadir.
-        reach: N_i is at most so many sizes of the front below the nadir. None is no limit.
     """
     values, front = values if len(values) else front, front if len(front) else values
     if not len(values):
         return np.full(values.shape[1], -MARGIN)
-    ideal = front.max(axis=0)
-    nadir = _thinned(front, tolerance).min(axis=0)
-    worst = np.minimum(nadir, np.quantile(values, quantile, axis=0))
-    if reach is not None:
-        worst = np.maximum(worst, nadir - reach * (ideal - nadir))
-    spread = np.ptp(np.concatenate([values, front]), axis=0)
-    spread = np.where(spread > ROUNDED * np.maximum(np.abs(ideal), np.abs(worst)), spread, 1.0)
-    size = np.where(ideal - worst > FLAT * spread, ideal - worst, spread)
-    return np.asarray(worst - MARGIN * size)
+    ideal, spread = front.max(axis=0), np.ptp(np.concatenate([values, front]), axis=0)
+    spread = np.where(spread > ROUNDED * np.abs(ideal), spread, 1.0)
+    usual = ideal - np.median(values, axis=0)
+    usual = np.where(usual > FLAT * spread, usual, spread)
+    least = TOLERANCE * usual
+    thin = _thinned(front, TOLERANCE * np.maximum(np.ptp(front, axis=0), least))
+    nadir = thin.min(axis=0)
+    size = np.where(ideal - nadir > least, ideal - nadir, usual)
+    worst = np.maximum(np.minimum(nadir, values.min(axis=0)), nadir - REACH / len(thin) * size)
+    return np.asarray(worst - MARGIN * np.where(ideal - worst > least, ideal - worst, usual))
 
 
-def _thinned(front: Array, tolerance: float) -> Array:
-    """Returns the points of a front that no better one beats but for a share of the size of each objective."""
+def _thinned(front: Array, slack: Array) -> Array:
+    """Returns the points of a front that no better one beats but for a slack in each objective, `(k,)`."""
     size = np.ptp(front, axis=0)
-    scaled = (front - front.min(axis=0)) / np.where(size > 0.0, size, 1.0)
+    rank = (front / np.where(size > 0.0, size, 1.0)).sum(axis=1)
     kept: list[int] = []
-    for i in np.argsort(-scaled.sum(axis=1), kind="stable"):
-        if not tolerance or not (scaled[kept] >= scaled[i] - tolerance).all(axis=1).any():
+    for i in np.argsort(-rank, kind="stable"):
+        if not (front[kept] >= front[i] - slack).all(axis=1).any():
             kept.append(int(i))
     return np.asarray(front[kept])
 
@@ -191,20 +193,22 @@ def log_ehvi(mean: Array, std: Array, tiles: tuple[Array, Array]) -> Array:
         std: `(k, n)`.
         tiles: `low` and `high` of `boxes`.
     """
-    return _sums([_Sides(m, s, low, high).logs for m, s, low, high in zip(mean, std, *_columns(tiles), strict=True)])[0]
+    most = max(MOST_AT_ONCE // len(tiles[0]), 1)
+    return np.concatenate(
+        [
+            _sums([_Sides(*each).logs for each in zip(m, s, tiles[0].T, tiles[1].T, strict=True)])[0]
+            for m, s in ((mean[:, i : i + most], std[:, i : i + most]) for i in range(0, mean.shape[1], most))
+        ]
+    )
 
 
 def log_ehvi_slopes(mean: Array, std: Array, tiles: tuple[Array, Array]) -> Slopes:
     """Returns `log_ehvi` with its derivatives in each mean and standard deviation."""
-    sides = [_Sides(m, s, low, high) for m, s, low, high in zip(mean, std, *_columns(tiles), strict=True)]
+    sides = [_Sides(*each) for each in zip(mean, std, tiles[0].T, tiles[1].T, strict=True)]
     values, shares = _sums([side.logs for side in sides])
     slopes = [side.slopes() for side in sides]
     by_mean, by_std = (np.array([(shares * each[i]).sum(axis=0) for each in slopes]) for i in (0, 1))
     return Slopes(values, by_mean, by_std)
-
-
-def _columns(tiles: tuple[Array, Array]) -> tuple[Array, Array]:
-    return tiles[0].T, tiles[1].T
 
 
 def _sums(logs: list[Array]) -> tuple[Array, Array]:
