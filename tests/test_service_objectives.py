@@ -70,6 +70,23 @@ def test_a_study_is_put_once_and_listed_with_its_objectives(client):
     assert (status, said["error"]["field"], "goals" in said["error"]["sentence"]) == (409, "goal", True)
 
 
+def test_objectives_beside_the_policy(client):
+    beside = {"arms": POINTS, "objectives": {"loss": "minimize", "recall": "maximize"}}
+    assert client.put(AT, beside)[0] == 200  # It is the same study.
+    assert client.put(AT, {"arms": POINTS, "objectives": NAMES, "goal": GOALS})[0] == 200
+    status, said = client.put(AT, {"arms": POINTS, "objectives": {"loss": "minimize", "size": "maximize"}})
+    assert (status, said["error"]["field"]) == (409, "objectives")
+    assert client.put("/v1/studies/same", {"arms": POINTS, "objectives": NAMES})[1]["goal"] == ["maximize"] * 2
+    for more, field in (
+        ({"goal": "minimize"}, "goal"), ({"objectives": ["loss"]}, "objectives"), ({"objectives": {}}, "objectives"),
+        ({"objectives": ["loss", "loss"]}, "policy"), ({"objectives": {"loss": "up", "x": "up"}}, "objectives[...]"),
+        ({"policy": {"objectives": 2}}, "policy.objectives"), ({"policy": json.loads(POLICY.to_json()), "arms": None}, "objectives"),
+        ({"policy": {"algorithm": "gp_ucb", "kernel": {"type": "matern"}, "noise": 0.1}}, "policy.algorithm"),
+    ):  # fmt: skip
+        status, said = client.put("/v1/studies/new", beside | more)
+        assert (status, said["error"]["field"]) == (422, field), said
+
+
 def test_a_study_by_the_number_of_objectives_and_by_a_whole_policy(client):
     two = BODY | {"policy": {"objectives": 2}, "goal": "minimize"}
     said = client.put("/v1/studies/two", two)[1]

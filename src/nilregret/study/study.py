@@ -505,8 +505,8 @@ class Study(Queries[D]):
             table: path of a CSV, JSON lines, JSON, Parquet or Arrow file, such as one that `export` wrote. Or a data
                 frame, a mapping of columns, or a list of dicts. Columns: the parameters (or `parameters.NAME`,
                 `point.0`, ..., or `arm` or `action`) and `reward` (or `value`, or `loss` if the goal is to minimise).
-                There may be `std`, `propensity`, `context.NAME`, `constraints.0`, `metrics.NAME`, ... Several objectives
-                have columns `values.NAME` (or `NAME`) and perhaps `stds.NAME`.
+                There may be `std`, `propensity`, `context.NAME`, `constraints.0`, `metrics.NAME`, ... Several
+                objectives have columns `values.NAME` (or `NAME`) and perhaps `stds.NAME`.
 
         Raises:
             InvalidInput: the table cannot be read, a row cannot be used, or no row has a reward.

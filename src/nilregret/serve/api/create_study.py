@@ -27,7 +27,7 @@ from . import size_limits as sizes
 from .memory_limits import check_posterior
 from .replies import study_said
 
-RECIPE = ("space", "where", "arms", "grid", "context")
+RECIPE = ("space", "where", "arms", "grid", "context", "objectives")
 
 
 def put(
@@ -48,7 +48,7 @@ def put(
     stored_as = stored_name(storage, caller.tenant, name)
     rule = Rule(body.deadline, body.on_deadline, body.default_reward, body.late)
     given = _policy(body, limits)
-    goals = about("goal", goals_of, given, body.goal)
+    goals = about("goal", goals_of, given, _goal(body))
     policy = about("default_reward", rule.policy, with_goals(given, goals), goals[0])
     known = storage.find(stored_as)
     if known is None:
@@ -85,6 +85,8 @@ def _entry(differing: list[str], body: messages.StudyRequest) -> str:
         return inner or "on_deadline"
     if name in ("goal", "seed", PROPENSITIES):
         return name
+    if name == "constraints" and body.objectives is not None:
+        return "objectives"
     if first == "constraints.goals":
         return "goal"
     if name == "domain" and body.arms is not None:
@@ -92,6 +94,15 @@ def _entry(differing: list[str], body: messages.StudyRequest) -> str:
     if name in ("domain", "context") and body.space is not None:
         return "space" if name == "domain" else name
     return "about" if name in (body.about or {}) else "policy"
+
+
+def _goal(body: messages.StudyRequest) -> messages.Goal | list[messages.Goal]:
+    """Returns the goal of all objectives, or of each."""
+    if not isinstance(body.objectives, dict):
+        return body.goal
+    if body.goal != "maximize":
+        raise InvalidInput("`goal` is beside `objectives`, which have goals of their own: leave `goal` out.")
+    return list(body.objectives.values())
 
 
 def _policy(body: messages.StudyRequest, limits: Limits) -> AnyPolicy:
@@ -153,7 +164,7 @@ def _of_recipe(body: messages.StudyRequest, limits: Limits) -> Policy:
     domain = _domain(body, space, limits)
     sizes.check_made(domain, context, limits)
     table = dict(body.policy) if isinstance(body.policy, dict) else {}
-    beside = PolicyContext(space, None, body.constraints, context, live=True)
+    beside = PolicyContext(space, None, body.constraints, context, live=True, objectives=tuple(body.objectives or ()))
     made = within("policy", policy, {"algorithm": "auto"} | table, domain, beside)
     within("policy", sizes.check_policy, to_plain(made), limits)
     return made

@@ -116,9 +116,8 @@ class StudyRequest(Request, frozen=True):
         Meta(
             description='How to decide, in the words of `[policy]` in a file: {"algorithm": "gp_ucb", "kernel": '
             '{"type": "matern"}, "noise": 0.1}. Left out: {"algorithm": "auto"}, which takes `noise`, `budget`, '
-            "`parallel`, `world`, `answers`, `reward`, `explore`, `constraints` and `objectives` (their number or "
-            "names). Or a whole policy as Python's `policy.to_json()` writes it, which says all of it and has a "
-            "`type`; then nothing of the next six."
+            "`parallel`, `world`, `answers`, `reward`, `explore` and `constraints`. Or a whole policy as Python's "
+            "`policy.to_json()` writes it, which says all of it and has a `type`; then nothing of the next seven."
         ),
     ] = None
     space: Annotated[
@@ -137,6 +136,11 @@ class StudyRequest(Request, frozen=True):
     constraints: Annotated[
         int, Meta(ge=0, le=100, description="Values told with each reward, satisfied when <= 0.")
     ] = 0
+    objectives: (
+        Annotated[dict[str, Goal], Meta(min_length=2, description="Several objectives: their goals by name.")]
+        | Annotated[list[str], Meta(min_length=2, description="Names of several objectives, which share `goal`.")]
+        | None
+    ) = None
     goal: (
         Goal | Annotated[list[Goal], Meta(min_length=1, description="Of each objective, where there are several.")]
     ) = "maximize"
@@ -245,11 +249,8 @@ class Decisions(Reply, frozen=True):
 
 
 Std = Annotated[float | None, Meta(description="Standard deviation of the noise of the reward; null where unknown.")]
-GivenStd = (
-    Std
-    | Annotated[list[float | None], Meta(description="Of each objective, in order.")]
-    | Annotated[dict[str, float | None], Meta(description="Of objectives by name; those left out are unknown.")]
-)
+NOISE = "Standard deviation of the noise of the reward; null where unknown. Of objectives in order, or by name."
+GivenStd = Annotated[float | list[float | None] | dict[str, float | None] | None, Meta(description=NOISE)]
 Stds = (
     Annotated[list[float | None] | None, Meta(description="`std` of each objective, where there are several.")]
     | UnsetType
