@@ -1,12 +1,12 @@
-"""Three studies to look at in a browser, and what the dashboard shows of them.
+"""Four studies to look at in a browser, and what the dashboard shows of them.
 
     python examples/dashboard.py
     nilregret serve --storage sqlite:///dashboard.db
 
 A shop tries prices for new and returning customers, who buy late or never, until a competitor opens in the middle; an
 oven is set to waste as little as possible, and its fuse blows where it is too hot; a router spends a budget of
-electricity. Their stories are told in seconds. With `--pictures FOLDER` the pages are saved as pictures, which takes
-playwright and Chromium (`apt-get install chromium`).
+electricity; a model has to be both good and fast. Their stories are told in seconds. With `--pictures FOLDER` the pages
+are saved as pictures, which takes playwright and Chromium (`apt-get install chromium`).
 """
 
 import argparse
@@ -23,7 +23,7 @@ from nilregret.testing.serving import in_a_process
 
 MINUTES = 60.0
 SHOTS = {  # picture: address, part of the page (or nothing for what is on the screen), width, height, light or dark
-    "dashboard-studies": ("/studies", "", 900, 420, "light"),
+    "dashboard-studies": ("/studies", "", 900, 580, "light"),
     "dashboard-explore": ("/studies/oven/explore", "", 1000, 1300, "light"),
     "dashboard-trials": ("/studies/oven/trials", "", 1000, 640, "light"),
     "dashboard-worth": ("/studies/shop/worth", "#worth", 1000, 800, "light"),
@@ -32,6 +32,7 @@ SHOTS = {  # picture: address, part of the page (or nothing for what is on the s
     "dashboard-budget": ("/studies/router/health", "#budgets", 1000, 800, "light"),
     "dashboard-compare": ("/compare?study=shop&study=router", "", 1000, 800, "light"),
     "dashboard-act": ("/studies/oven/actions/add", "", 1000, 700, "light"),
+    "dashboard-front": ("/studies/model?w-0=2&w-1=1", "#front", 1000, 800, "light"),
     "dashboard-why": ("/studies/router/trials/40", "", 1000, 800, "light"),
     "dashboard-dark": ("/studies/shop", "", 1000, 880, "dark"),
     "dashboard-phone": ("/studies/shop", "", 375, 760, "light"),
@@ -114,6 +115,21 @@ def router(url, days, rng):
         study.tell(trial, math.log1p(rate) + rng.normal(0.0, 0.2), constraints=[used - 3.0])
 
 
+def model(url, days, rng):
+    """Two objectives: the error of a model and the time that it takes, of which a smaller model needs less."""
+    space = nr.Space(layers=nr.Int(1, 12), rate=nr.Float(1e-4, 1e-1, log=True))
+    clock = Clock(days * 120.0)
+    policy = nr.auto(space, objectives=("error", "milliseconds"))
+    study = nr.Study(policy, goal="minimize", storage=url, name="model", clock=clock)
+    study.quiet = True
+    for _ in range(days):
+        trial = study.ask()
+        clock.now += 120.0 * MINUTES
+        layers, rate = trial.parameters["layers"], trial.parameters["rate"]
+        error = 0.08 + 0.3 / layers + 0.02 * math.log10(rate / 0.004) ** 2
+        study.tell(trial, {"error": error + rng.normal(0.0, 0.004), "milliseconds": 2.0 + 1.5 * layers**1.2})
+
+
 def photograph(url, folder):
     """Save the pages as pictures of few colours, which are small."""
     from PIL import Image
@@ -145,7 +161,7 @@ if __name__ == "__main__":
     if given.database.exists():
         parser.error(f"{given.database} is there already: give another --database, or remove it")
     address = f"sqlite:///{given.database}"
-    for number, story in enumerate((shop, oven, router)):
+    for number, story in enumerate((shop, oven, router, model)):
         story(address, given.days, np.random.default_rng([2026, number]))
     print(f"Look at it: nilregret serve --storage {address}")
     if given.pictures is not None:
