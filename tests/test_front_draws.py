@@ -138,6 +138,18 @@ def test_without_a_reference_and_sizes_they_follow_from_the_answers():
     assert hypervolume(front, corner) > 0.9 * hypervolume(values, corner)
 
 
+def test_auto_takes_a_reference():
+    policy = nr.auto(ARMS, objectives=("loss", "size"), reference=(0.5, 2))
+    assert policy.constraints.reference == (0.5, 2.0)
+    study = nr.Study(policy, goal="minimize", seed=0)
+    study.add([0.0], (0.2, 1.0))
+    front = study.front_values()
+    assert (front.reference.tolist(), front.hypervolume) == ([0.5, 2.0], pytest.approx(0.3))
+    for objectives, words in ((1, "`reference` is for several objectives"), (3, "`reference` has 2 entries for 3")):
+        with pytest.raises(nr.errors.InvalidInput, match=words):
+            nr.auto(ARMS, objectives=objectives, reference=(0.5, 2))
+
+
 def test_delta_is_shared_and_the_widest_slopes_hold_for_all():
     alone = nr.gp_ucb(ARMS, KERNEL, noise=NOISE, delta=0.05)
     assert bound(ARMS, KERNEL, noise=NOISE, reference=REFERENCE, delta=0.1).confidence == alone.confidence

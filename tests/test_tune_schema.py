@@ -157,7 +157,7 @@ def test_a_file_may_say_what_is_known_to_auto(folder):
     assert policy_of(folder, *lines, policy=text) == nr.auto(MIXED, **known)
     said = refused(folder, 'kernel = { type = "matern" }', policy=text)
     assert "unknown kernel" in said
-    assert "noise, budget, parallel, world, answers" in said
+    assert "noise, budget, parallel, reference, world, answers" in said
     assert "`constraints` cannot be set in a file" in refused(folder, "constraints = 1", policy=text)
     assert "`world` is 'flat'" in refused(folder, 'world = "flat"', policy=text)
 

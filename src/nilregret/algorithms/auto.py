@@ -66,7 +66,7 @@ def auto(
     domain: D, *, context: Domain | None = None, regret: Literal["simple", "cumulative"] | None = None,
     noise: float | None = None, budget: int | None = None, parallel: int = 1,
     constraints: int | Constraints = 0,
-    objectives: int | Sequence[str] = 1,
+    objectives: int | Sequence[str] = 1, reference: Sequence[float] | None = None,
     world: Literal["stationary", "drifting", "switching"] = "stationary",
     answers: Literal["prompt", "late", "silent no", "unknown"] = "prompt",
     reward: Literal["bernoulli", "poisson", "bounded"] | KnownReward | None = None,
@@ -127,6 +127,8 @@ def auto(
         objectives: number of objectives, or their names: `objectives=("loss", "recall")`. With two or more, each is
             learned as the reward is, and trials look for the front that no point beats (`nr.slots.Pareto`). For arms,
             boxes and spaces without contexts. `constraints` is then a number.
+        reference: the worst value of each objective that is worth anything, in the units told. The search then spends
+            nothing on worse ones. None, the default, follows from the answers.
         world: the change of the reward function over time.
 
             - "stationary": no change.
@@ -166,7 +168,7 @@ def auto(
     >>> sorted(study.ask().parameters)
     ['C', 'kernel']
     """
-    if (rule := _objectives(objectives)) is not None:
+    if (rule := _objectives(objectives, reference)) is not None:
         _check_alone(context=context, reward=reward, cost=cost, like=like, regret=regret, answers=answers)
         of = auto(domain, noise=noise, constraints=_count(constraints), world=world, answers=answers, parallel=parallel)
         return _for_front(of, rule, start=_start(domain, budget, parallel))
@@ -194,16 +196,19 @@ def auto(
     return policy if like is None else with_earlier(policy, like)
 
 
-def _objectives(objectives: int | Sequence[str]) -> Pareto | None:
+def _objectives(objectives: int | Sequence[str], reference: Sequence[float] | None) -> Pareto | None:
     """Returns the rule of several objectives, or None for one."""
+    worst: Any = reference  # checked by the rule
     if isinstance(objectives, str) or not hasattr(objectives, "__iter__"):
         why = "It is the number of objectives, or a tuple with the name of each."
         count = integer("objectives", objectives, low=1, high=MOST_OBJECTIVES, why=why)
-        return None if count == 1 else Pareto(objectives=count)
+        if count == 1 and reference is not None:
+            raise InvalidInput("`reference` is for several objectives, and there is one: leave it out.")
+        return None if count == 1 else Pareto(objectives=count, reference=worst)
     names = tuple(objectives)
     if len(names) < 2:
         raise InvalidInput(f"`objectives` is {shown(objectives)}: a single one is a reward, so leave it out.")
-    return Pareto(objectives=len(names), names=names)
+    return Pareto(objectives=len(names), names=names, reference=worst)
 
 
 def _check_alone(**given: Any) -> None:
