@@ -10,6 +10,7 @@ from nilregret.plots.page import page_picture
 from nilregret.plots.scene import Boxes, Line, Picture, Points, Words
 from nilregret.plots.source import centre_of, standing
 from nilregret.study import importance as shares
+from nilregret.study.best import is_noisy
 from nilregret.study.quantities import objectives, quantities, quantity
 from nilregret.study.volumes import believed_values, own_volumes, volumes
 from nilregret.theory.fronts import hypervolume
@@ -284,6 +285,17 @@ def test_studies_that_cannot_be_compared():
         nr.plots.edf([study], of="ms")
     with pytest.raises(nr.errors.InvalidInput, match="`reference` is for the volume of several objectives"):
         nr.plots.compare([one, one], reference=(1.0,))
+
+
+def test_noise_is_seen_in_every_objective():
+    study, point = played(5), {"x": 0.5, "y": 0.5}
+    assert not is_noisy(study.trials)
+    study.add(point, (0.1, 0.2))
+    study.add(point, (0.1, 0.3))
+    assert is_noisy(study.trials)
+    told = played(5)
+    told.add(point, (0.1, 0.2), std=(None, 0.1))
+    assert is_noisy(told.trials)
 
 
 def test_a_timeline_marks_the_front(study):

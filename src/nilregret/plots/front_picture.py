@@ -34,6 +34,7 @@ MOST_PAIRS = 4  # Objectives of which every pair has a panel.
 ON, OTHERS, UP = "on the front, posterior means", "others, as told", "up is better on every axis"
 ROOM = 0.1  # Room beside the values, as a share of their range.
 EDGE = 0.012  # Distance of far outliers from the edge, as a share of the axis.
+CORNER = 0.35  # Share of an axis that the word in the corner takes.
 FAR_LABEL = 0.6  # Share of an axis beyond which a label is to the left.
 
 
@@ -336,8 +337,9 @@ def _leaders(shown: Shown, i: int, j: int, x: Axis) -> list[Mark]:
     marks: list[Mark] = []
     for number, words in said.items():
         at, up = (float(front.mean[place[number], n]) for n in (i, j))
-        right, beyond = _side(x, at) < FAR_LABEL, number == leaders[j].number
-        above = shown.numbers[j].upward == beyond  # Of the best in the second objective, nothing is beyond the label.
+        far = 1.0 - _side(x, at) if shown.numbers[i].upward else _side(x, at)  # From the corner that is better.
+        beyond = number == leaders[j].number and far > CORNER
+        right, above = _side(x, at) < FAR_LABEL, shown.numbers[j].upward == beyond
         marks.append(Words(at, up, ", ".join(words), "best", right=right, above=above))
     if recommended is not None:
         row = front.mean[place[recommended.number]]

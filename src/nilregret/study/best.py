@@ -165,9 +165,9 @@ def without_violation(policy: AnyPolicy, trials: Iterable[Trial]) -> list[Trial]
 def is_noisy(trials: Iterable[Trial]) -> bool:
     """Returns whether noise was told, or some point was evaluated twice with different values."""
     answered = [trial for trial in trials if trial.reward is not None]
-    values: dict[bytes, float | None] = {}
-    differs = any(values.setdefault(trial.point.tobytes(), trial.reward) != trial.reward for trial in answered)
-    return differs or any(trial.std for trial in answered)
+    values: dict[bytes, tuple[float, ...] | None] = {}
+    differs = any(values.setdefault(trial.point.tobytes(), trial.values) != trial.values for trial in answered)
+    return differs or any(trial.std or any(other.std for other in trial.others) for trial in answered)
 
 
 def closest_of(trials: Iterable[Trial]) -> Trial | None:
