@@ -122,11 +122,40 @@ def test_a_policy_of_ones_own():
     assert mine.trials[0].constraints is None
 
 
+BOTH = {"directions": ["minimize", "maximize"]}
+
+
+def both(x, std=None, **more):
+    """A trial of two objectives."""
+    attributes = {} if std is None else {"nilregret:std": std}
+    return optuna.create_trial(
+        params={"x": x}, distributions={"x": FloatDistribution(0, 1)}, values=[x, 10.0 - x], user_attrs=attributes,
+        **more,
+    )  # fmt: skip
+
+
+def test_several_directions_become_objectives():
+    theirs = holding(both(0.1, constraints={"c": -1.0}), both(0.7, [0.1, None], constraints={"c": 1.0}), **BOTH)
+    with pytest.warns(optuna.exceptions.ExperimentalWarning):
+        theirs.set_metric_names(["loss", "recall"])
+    mine = import_study(theirs)
+    assert mine.policy.objective_names == ("loss", "recall")
+    assert mine.goals == ("minimize", "maximize")
+    assert [trial.values for trial in mine.trials] == [(0.1, 9.9), (0.7, 9.3)]
+    assert [trial.stds for trial in mine.trials] == [None, (0.1, None)]
+    assert [trial.number for trial in mine.front()] == [0]
+    assert import_study(holding(both(0.1), **BOTH)).policy.objective_names == ("objective 1", "objective 2")
+    theirs = holding(both(0.1, constraints={"c": -1.0}), both(0.7), **BOTH)
+    with pytest.warns(nr.errors.NoRegretWarning, match=r"space or lack constraint values: \[1\]"):
+        assert len(import_study(theirs).trials) == 1
+
+
 @pytest.mark.parametrize(
     ("study", "more", "sentence"),
     [
         (lambda: "theirs", {}, "must be a study of Optuna"),
-        (lambda: holding(directions=["minimize", "minimize"]), {}, "2 objectives"),
+        (lambda: holding(both(0.1), **BOTH), {"policy": nr.auto(nr.Space(x=nr.Float(0, 1)))}, "policy has 1"),
+        (lambda: holding(both(0.1, std=0.1), **BOTH), {}, "it must be a list of 2 numbers. It is of trial 0"),
         (lambda: holding(), {}, "no trial with a finite value"),
         (lambda: holding(made({"x": 0.1})), {"policy": nr.auto(nr.Box([0], [1]))}, "must be a policy of an nr.Space"),
     ],

@@ -10,7 +10,7 @@ import numpy as np
 import optuna
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase
+from optuna.testing.pytest_samplers import BasicSamplerTestCase, MultiObjectiveSamplerTestCase, RelativeSamplerTestCase
 from optuna.trial import TrialState
 
 import nilregret as nr
@@ -25,6 +25,7 @@ from .waiting import LONG
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 SPACE = nr.Space(x=nr.Float(-2, 2), rate=nr.Float(1e-4, 1, log=True), kind=nr.Choice("a", "b"))
+SEARCH = nr.slots.PointSearch(candidates=16, around=4, starts=1, evaluations=2)
 DISTRIBUTIONS = {
     "x": FloatDistribution(-2, 2),
     "rate": FloatDistribution(1e-4, 1, log=True),
@@ -57,7 +58,7 @@ def next_trial(study):
     return trial._get_latest_trial()
 
 
-class TestPublished(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
+class TestPublished(BasicSamplerTestCase, MultiObjectiveSamplerTestCase, RelativeSamplerTestCase):
     @pytest.fixture
     def sampler(self):
         return NoRegretSampler
@@ -99,6 +100,43 @@ class TestDecisions:
         study.optimize(objective, n_trials=30)
         assert study.best_params["kind"] == "a"
         assert study.best_value < 0.02
+
+    @pytest.mark.parametrize("limited", [False, True])
+    def test_several_objectives_decide_as_in_a_study_of_their_own(self, limited):
+        def values(at):
+            return loss(at), 10.0 + at["x"]
+
+        policy = nr.auto(SPACE, objectives=2, budget=9, constraints=int(limited)).using(search=SEARCH)
+        own, directions = nr.Study(policy, goal=("minimize", "maximize"), seed=3), ["minimize", "maximize"]
+        study = study_of(NoRegretSampler(policy, seed=3), directions=directions)
+        for n in range(8):
+            mine, theirs = own.ask(), study.ask(DISTRIBUTIONS)
+            assert theirs.params["x"] == pytest.approx(mine.parameters["x"], rel=1e-6)
+            assert theirs.params["kind"] == mine.parameters["kind"]
+            if n == 2:
+                own.fail(mine, "it is lost")
+                study.tell(theirs, state=TrialState.FAIL)
+                continue
+            if limited:
+                theirs.set_constraint("c", mine.parameters["x"] - 1.0)
+            theirs.set_user_attr("nilregret:std", [0.1, None])
+            limits = [mine.parameters["x"] - 1.0] if limited else None
+            own.tell(mine, values(mine.parameters), std=(0.1, None), constraints=limits)
+            study.tell(theirs, values(mine.parameters))
+
+    def test_without_a_policy_each_direction_is_an_objective(self):
+        study = study_of(directions=["minimize", "maximize", "minimize"])
+        for n in range(6):
+            trial = study.ask({"x": FloatDistribution(0, 1), "y": FloatDistribution(0, 1)})
+            if n != 3:  # Constraint values may be missing, and an infinite value fails the trial.
+                trial.set_constraint("c", trial.params["x"] - 0.9)
+            x, y = trial.params["x"], math.inf if n == 4 else trial.params["y"]
+            study.tell(trial, (x + y, x - y, (x - 0.5) ** 2 + y))
+        assert len({trial.params["x"] for trial in study.trials}) == 6
+        again = NoRegretSampler()  # Another process goes on in the same way.
+        assert proposal(study, again, study.trials[0].distributions) == study.sampler.sample_relative(
+            study, study.trials[-1], study.trials[0].distributions
+        )
 
     def test_directions_are_mirror_images(self):
         low = told(study_of(NoRegretSampler(seed=2)), 14)
@@ -565,10 +603,27 @@ class TestRefusals:
         with pytest.raises(nr.errors.InvalidInput, match=sentence):
             study.ask({"y": FloatDistribution(0, 1)})
 
-    def test_several_objectives(self):
-        study = study_of(directions=["minimize", "maximize"])
-        with pytest.raises(nr.errors.InvalidInput, match="2 objectives"):
-            study.ask({"y": FloatDistribution(0, 1)})
+    @pytest.mark.parametrize(
+        ("policy", "directions", "sentence"),
+        [
+            (nr.auto(SPACE), ["minimize", "maximize"], r"2 objectives, and the policy has 1: .* `objectives=2`"),
+            (nr.auto(SPACE, objectives=2), ["minimize"], "1 objective, and the policy has 2"),
+            (nr.auto, ["minimize", "maximize"], "2 objectives, and the policy has 1"),
+            (
+                nr.Study(nr.auto(SPACE, objectives=2), goal="minimize").policy,
+                ["minimize", "maximize"],
+                "objectives of the policy have the goals",
+            ),
+        ],
+    )
+    def test_a_policy_with_other_objectives(self, policy, directions, sentence):
+        study = study_of(NoRegretSampler(policy), directions=directions)
+        trial = optuna.create_trial(
+            params={"x": 0.5, "rate": 0.1, "kind": "a"}, distributions=DISTRIBUTIONS, values=[1.0] * len(directions)
+        )
+        study.add_trial(trial)
+        with pytest.raises(nr.errors.InvalidInput, match=sentence):
+            study.ask(DISTRIBUTIONS)
 
     def test_optuna_is_not_installed(self):
         script = (

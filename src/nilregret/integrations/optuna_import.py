@@ -5,11 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from .._utils.checks import many, shown
@@ -21,9 +20,10 @@ from ..domains.parameters import Choice, Parameter
 from ..errors import InvalidInput, NoRegretWarning
 from ..policy.policy import Policy
 from ..storage.trial import MOST_METRICS, metric_of
+from ..study.direction import as_given
 from ..study.study import Study
 from .distributions import parameter_of
-from .optuna_state import STD, constraint_values, hull, outcome, std_of
+from .optuna_state import STD, check_objectives, constraint_values, goals_in, hull, outcome, stds_of
 
 if TYPE_CHECKING:
     from ..storage import Storage
@@ -49,40 +49,41 @@ def import_study(
     (`nr.when`) on another parameter whose values explain these trials.
 
     Args:
-        study: a study with one objective, as `optuna.load_study(study_name=..., storage=...)` returns it.
+        study: a study of Optuna, as `optuna.load_study(study_name=..., storage=...)` returns it.
         policy: the policy of the new study, whose domain is the space. The default is
-            `nr.auto(space, constraints=...)`.
+            `nr.auto(space, constraints=...)`, with the objectives of the study under their names
+            (`set_metric_names`).
         space: a space in place of the one above. Trials that do not fit it are left out with a warning.
         seed: seed of the new study.
         storage: storage of the new study, as `nr.Study` takes it. None keeps the study in memory.
         name: name of the new study. The default is the name in Optuna.
 
     Raises:
-        InvalidInput: the study has several objectives or no trial with a value. Or no condition explains which trials
-            have a parameter. Or a study with this name and trials exists already.
+        InvalidInput: the study has no trial with a value, or the policy has another number of objectives. Or no
+            condition explains which trials have a parameter. Or a study with this name and trials exists already.
     """
     if not isinstance(study, optuna.Study):
         raise InvalidInput(
             f"`study` is {shown(study)}: it must be a study of Optuna, as optuna.load_study(study_name=..., "
             "storage=...) gives it."
         )
-    if len(study.directions) > 1:
-        raise InvalidInput(f"This study has {len(study.directions)} objectives, and a study here has one.")
     trials = [
         trial
         for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
-        if isinstance(outcome(trial), float) and trial.params
+        if not isinstance(outcome(trial), str) and trial.params
     ]
     trials.sort(key=lambda trial: (trial.datetime_complete.timestamp() if trial.datetime_complete else 0, trial.number))
     if not trials:
         raise InvalidInput(f"Study {study.study_name!r} has no trial with a finite value and parameters to take over.")
     limits = tuple(sorted({name for trial in trials for name in trial.constraints}))
+    goals = goals_in(study)
     if policy is None:
-        policy = auto(space or space_of(trials), constraints=len(limits))
+        names = study.metric_names if len(goals) > 1 else None
+        policy = auto(space or space_of(trials), constraints=len(limits), objectives=names or len(goals))
     if not isinstance(policy, Policy) or not isinstance(policy.domain, Space):
         raise InvalidInput(f"`policy` must be a policy of an nr.Space, not {shown(policy)}.")
-    goal = "maximize" if study.directions[0] == StudyDirection.MAXIMIZE else "minimize"
-    made = Study(policy, goal=goal, seed=seed, storage=storage, name=name or study.study_name)  # type: ignore[arg-type]
+    check_objectives(policy, len(goals))
+    made = Study(policy, goal=as_given(goals), seed=seed, storage=storage, name=name or study.study_name)
     if len(made.trials):
         raise InvalidInput(
             f"There is a study {made.name!r} in {storage} already, with {many(len(made.trials), 'trial')}: it would "
@@ -95,18 +96,27 @@ def import_study(
 def _add(study: Study, space: Space, trials: Sequence[FrozenTrial], limits: tuple[str, ...]) -> None:
     left: list[int] = []
     for trial in trials:
-        value = outcome(trial)
+        values = outcome(trial)
         parameters = {name: plain_option(each) for name, each in trial.params.items() if name in space.parameters}
         try:
             space.encode(parameters)
         except InvalidInput:
             left.append(trial.number)
             continue
-        if isinstance(value, float):
-            limited, metrics = constraint_values(trial, limits), _metrics(trial)
-            study.add(parameters, value, constraints=limited, std=std_of(trial), metrics=metrics)
+        if isinstance(values, str):
+            continue
+        limited, metrics = constraint_values(trial, limits), _metrics(trial)
+        if limited is None and study.policy.constraint_count and len(values) > 1:
+            left.append(trial.number)  # Objectives are told together with their constraint values.
+            continue
+        stds: Any = stds_of(trial, len(values))
+        told, stds = (values, stds) if len(values) > 1 else (values[0], stds[0])
+        study.add(parameters, told, constraints=limited, std=stds, metrics=metrics)
     if left:
-        sentence = f"{len(left)} of {many(len(trials), 'trial')} left out, which did not fit the space: {shown(left)}."
+        also = " or lack constraint values" if study.policy.constraint_count and len(study.goals) > 1 else ""
+        sentence = (
+            f"{len(left)} of {many(len(trials), 'trial')} left out, which did not fit the space{also}: {shown(left)}."
+        )
         warnings.warn(NoRegretWarning(sentence), stacklevel=3)
 
 

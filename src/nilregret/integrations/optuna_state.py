@@ -10,13 +10,14 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, cast, final
 
 import numpy as np
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
+from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from .._utils.checks import LARGEST_REWARD, Array, frozen, number
+from .._utils.checks import LARGEST_REWARD, Array, frozen, many, number, shown
 from ..domains.domain import Arms
 from ..errors import InvalidInput
 from ..policy.engines import Decision
@@ -25,7 +26,8 @@ from ..policy.policy import Policy
 from ..policy.state import State
 from ..policy.trained_posterior import refuse_std
 from ..storage.record import Event, Trial
-from ..study.direction import Goal, policy_of_rewards
+from ..storage.trial import Other
+from ..study.direction import Goal, policy_of_rewards, reward_trial, with_goals
 from .distributions import Translation
 
 APART, SAVED = 32, 3  # finished trials between saved states, and the number of saved states
@@ -99,7 +101,7 @@ class OptunaState:
     Args:
         policy: the policy, in the units of the study.
         translation: translation between values of trials and the domain of the policy.
-        goal: goal of the study.
+        goals: goal of each objective of the study.
         seed: seed of the random choices of the policy.
         constraints: names of the constraints in the order of the policy.
         explored: returns True for a trial that was a forced uniform round.
@@ -110,14 +112,15 @@ class OptunaState:
         policy: Policy,
         translation: Translation,
         *,
-        goal: Goal,
+        goals: tuple[Goal, ...],
         seed: int,
         constraints: tuple[str, ...],
         explored: Callable[[FrozenTrial], bool],
     ) -> None:
         self.policy, self.translation = policy, translation
-        self._sign = 1.0 if goal == "maximize" else -1.0
-        self._begin: Callable[[], State] = lambda: State(policy_of_rewards(policy, goal), seed=seed)
+        rewards = policy_of_rewards(cast(Policy, with_goals(policy, goals)), goals[0])
+        self._goals = goals
+        self._begin: Callable[[], State] = lambda: State(rewards, seed=seed)
         self._seed, self._constraints, self._explored = seed, constraints, explored
         self._keys: list[TrialKey] = []
         self._points: list[Array | None] = []  # points of the finished trials
@@ -223,36 +226,57 @@ class OptunaState:
     def _told_event(self, position: _Position, asked: Trial, trial: FrozenTrial) -> Event:
         position.order += 1
         time = trial.datetime_complete.timestamp() if trial.datetime_complete else asked.asked_at
-        value = outcome(trial)
-        if isinstance(value, str):
-            return Event(position.order, "told", asked.failed(reason=value, order=position.order, time=time))
+        values = outcome(trial)
+        if isinstance(values, str):
+            return Event(position.order, "told", asked.failed(reason=values, order=position.order, time=time))
         limits = constraint_values(trial, self._constraints)
-        std = std_of(trial)
-        if std is not None:
+        stds = stds_of(trial, len(values))
+        if any(std is not None for std in stds):
             refuse_std(self.policy)
-        told = asked.answered(reward=self._sign * value, constraints=limits, order=position.order, time=time, std=std)
-        return Event(position.order, "told", told)
+        told = asked.answered(
+            reward=values[0], constraints=limits, order=position.order, time=time, std=stds[0],
+            others=tuple(map(Other, values[1:], stds[1:])),
+        )  # fmt: skip
+        return Event(position.order, "told", reward_trial(told, self._goals))
 
 
-def outcome(trial: FrozenTrial) -> float | str:
-    """Returns the value of a finished trial, or a text that says why there is none.
+def goals_in(study: Study) -> tuple[Goal, ...]:
+    """Returns the goal of each objective of a study."""
+    return tuple("maximize" if each == StudyDirection.MAXIMIZE else "minimize" for each in study.directions)
+
+
+def check_objectives(policy: Policy, wanted: int) -> None:
+    """Raises `InvalidInput` if a policy has not as many objectives as a study."""
+    if policy.objective_count != wanted:
+        raise InvalidInput(
+            f"This study has {many(wanted, 'objective')}, and the policy has {policy.objective_count}: make it with "
+            f"`objectives={wanted}`, such as nr.auto(space, objectives={wanted}), or leave `policy` out."
+        )
+
+
+def outcome(trial: FrozenTrial) -> tuple[float, ...] | str:
+    """Returns the values of a finished trial, one for each objective, or a text that says why there are none.
 
     The value of a pruned trial is its last intermediate value, as in Optuna.
     """
     if trial.state == TrialState.FAIL or not trial.values:
         return "it failed" if trial.state == TrialState.FAIL else "it was pruned before any value"
-    (value,) = trial.values
-    if not math.isfinite(value) or abs(value) > LARGEST_REWARD:
-        return f"its value is {value:g}"
-    return float(value)
+    for value in trial.values:
+        if not math.isfinite(value) or abs(value) > LARGEST_REWARD:
+            return f"its value is {value:g}"
+    return tuple(map(float, trial.values))
 
 
-def std_of(trial: FrozenTrial) -> float | None:
-    """Returns the standard deviation of the noise of a value, which the user attribute `STD` holds, or None."""
-    told = trial.user_attrs.get(STD)
-    return (
-        None if told is None else number(STD, told, low=0.0, high=LARGEST_REWARD, why=f"It is of trial {trial.number}.")
-    )
+def stds_of(trial: FrozenTrial, count: int) -> list[float | None]:
+    """Returns the standard deviation of the noise of each value, which the user attribute `STD` holds, or None.
+
+    Of several objectives the attribute is a list, with None where nothing is known.
+    """
+    told, of = trial.user_attrs.get(STD), f"It is of trial {trial.number}."
+    each = [told] * count if told is None else told if count > 1 else [told]
+    if not isinstance(each, list | tuple) or len(each) != count:
+        raise InvalidInput(f"`{STD}` is {shown(told)}: it must be a list of {many(count, 'number')}. {of}")
+    return [None if std is None else number(STD, std, low=0.0, high=LARGEST_REWARD, why=of) for std in each]
 
 
 def constraint_values(trial: FrozenTrial, names: tuple[str, ...]) -> Array | None:

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, cast, final
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.samplers import BaseSampler
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from .._utils.checks import LARGEST_SEED, integer, many, one_of, shown
@@ -24,9 +24,18 @@ from ..domains.domain import Arms, Space
 from ..domains.search.designs import from_cube
 from ..errors import InvalidInput, NoRegretWarning
 from ..policy.policy import Policy
-from ..study.direction import Goal
+from ..study.direction import Goal, as_given, goals_of
 from .distributions import Translation, is_known
-from .optuna_state import ObservedSpace, OptunaHistory, OptunaState, Running, TrialKey, trial_key
+from .optuna_state import (
+    ObservedSpace,
+    OptunaHistory,
+    OptunaState,
+    Running,
+    TrialKey,
+    check_objectives,
+    goals_in,
+    trial_key,
+)
 
 RELATIVE = "nilregret:relative"  # attributes of a trial with its assigned values, which other workers read
 LONGEST = 2045  # characters of an attribute that every storage of Optuna takes
@@ -49,12 +58,12 @@ class _Assigned(NamedTuple):
 
 
 class _Key(NamedTuple):
-    """The key of a cached state: a study (or a bracket of Hyperband), its distributions, constraints and goal."""
+    """The key of a cached state: a study (or a bracket of Hyperband), its distributions, constraints and goals."""
 
     study: tuple[str, Any]
     distributions: dict[str, BaseDistribution]
     constraints: tuple[str, ...]
-    goal: Goal
+    goals: tuple[Goal, ...]
     seed: int
 
 
@@ -94,9 +103,10 @@ class NoRegretSampler(BaseSampler):
     pending.
 
     Args:
-        policy: None for `nr.auto` on the space of the completed trials. Or a function that makes a policy of such a
-            space, as `lambda space: nr.auto(space, budget=50, answers="late")`. Or a policy of an `nr.Space` (or of
-            arms of one), which is then the space from the first trial on.
+        policy: None for `nr.auto` on the space of the completed trials, with as many objectives as the study has
+            directions. Or a function that makes a policy of such a space, as `lambda space: nr.auto(space, budget=50,
+            answers="late")`. Or a policy of an `nr.Space` (or of arms of one), which is then the space from the first
+            trial on.
         seed: seed of all random choices, a whole number >= 0.
         constraints_func: returns the constraint values of a finished trial, each satisfied when <= 0, as for Optuna's
             samplers. `Trial.set_constraint` does the same without a function.
@@ -158,7 +168,7 @@ class NoRegretSampler(BaseSampler):
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:  # noqa: ARG002
         """Returns the parameters decided before the objective runs: the policy's space, or that of completed trials."""
-        _check(study)
+        self._check(study)
         if self._declared is not None:
             return {name: each for name, each in self._declared.distributions.items() if not each.single()}
         with self._lock:
@@ -169,7 +179,7 @@ class NoRegretSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """Returns the values of these parameters, and records them for other workers."""
-        _check(study)
+        self._check(study)
         fixed = dict(trial.system_attrs.get("fixed_params", {}))  # values of an enqueued trial
         if not search_space.keys() - fixed.keys():
             return {}
@@ -195,7 +205,7 @@ class NoRegretSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         """Returns a uniform draw (of the logarithm for log distributions) for a parameter not decided beforehand."""
-        _check(study)
+        self._check(study)
         if param_distribution.single():
             return (
                 param_distribution.choices[0]
@@ -250,7 +260,7 @@ class NoRegretSampler(BaseSampler):
     ) -> list[OptunaState]:
         """Returns a state for each group of parameters that is decided by itself."""
         limits = tuple(sorted(observed.suggested.constraints, key=_by_number))
-        goal: Goal = "maximize" if study.directions[0] == StudyDirection.MAXIMIZE else "minimize"
+        goals = goals_in(study)
         if self._declared is not None:
             spaces = [self._declared.distributions]
         else:
@@ -258,7 +268,7 @@ class NoRegretSampler(BaseSampler):
         states = []
         for space in spaces:
             seed = self._seed if len(spaces) == 1 else _number_of(f"{self._seed} {' '.join(space)}")
-            states.append(self._state(_Key(observed.study, space, limits, goal, seed)))
+            states.append(self._state(_Key(observed.study, space, limits, goals, seed)))
         return states
 
     def _state(self, key: _Key) -> OptunaState:
@@ -268,25 +278,26 @@ class NoRegretSampler(BaseSampler):
                 self._states.append(each)  # The states that were used last are dropped last.
                 return each[1]
         translation = self._declared or Translation(key.distributions)
-        policy = self._make_policy(translation.space, len(key.constraints))
+        policy = self._make_policy(translation.space, len(key.constraints), len(key.goals))
         if policy.domain is not translation.domain:
             translation = Translation(key.distributions, cast("Space | Arms", policy.domain))
         names, first = self._constraint_names(policy, key.constraints), next(iter(key.distributions))
         state = OptunaState(
-            policy, translation, goal=key.goal, seed=key.seed, constraints=names,
+            policy, translation, goals=goals_of(policy, as_given(key.goals)), seed=key.seed, constraints=names,
             explored=lambda trial: first in _assigned(trial).explored,
         )  # fmt: skip
         self._states.append((key, state))
         return state
 
-    def _make_policy(self, space: Space, constraints: int) -> Policy:
+    def _make_policy(self, space: Space, constraints: int, objectives: int) -> Policy:
         """Returns the policy for a space."""
         if isinstance(self._policy, Policy):
             return self._policy
         if self._policy is None:
-            return auto(space, constraints=constraints, answers="late")
+            return auto(space, constraints=constraints, objectives=objectives, answers="late")
         policy = self._policy(space)
         _check_policy(policy)
+        check_objectives(policy, objectives)
         if policy.domain != space and getattr(policy.domain, "space", None) != space:
             raise InvalidInput(
                 f"The `policy` of the sampler was given {shown(space)} and made a policy of {shown(policy.domain)}. It "
@@ -294,6 +305,11 @@ class NoRegretSampler(BaseSampler):
                 "itself."
             )
         return policy
+
+    def _check(self, study: Study) -> None:
+        """Raises `InvalidInput` if the policy has not as many objectives as the study."""
+        if isinstance(self._policy, Policy):
+            check_objectives(self._policy, len(study.directions))
 
     def _constraint_names(self, policy: Policy, names: tuple[str, ...]) -> tuple[str, ...]:
         """Returns the constraints of the policy in their order, or none while the trials have fewer."""
@@ -311,14 +327,6 @@ class NoRegretSampler(BaseSampler):
             )
             warnings.warn(NoRegretWarning(sentence), stacklevel=2)
         return names if len(names) == count else ()
-
-
-def _check(study: Study) -> None:
-    if len(study.directions) > 1:
-        raise InvalidInput(
-            f"This study has {len(study.directions)} objectives, and NoRegretSampler decides for one: there is no "
-            "regret of several. Take optuna.samplers.GPSampler or NSGAIISampler, or make one number of them."
-        )
 
 
 def _check_policy(policy: object) -> None:

@@ -137,9 +137,9 @@ class OutputModel:
         """Returns the trial with its value of this output in place of the reward."""
         if not self._index:
             return trial
-        if trial.constraints is None:
-            return trial._replace(reward=None, std=None)
         j = self._index - 1
+        if trial.constraints is None or j >= len(trial.constraints):  # Objectives were told without constraint values.
+            return trial._replace(reward=None, std=None)
         std = trial.others[j].std if j < len(trial.others) else None
         return trial._replace(reward=float(trial.constraints[j]), state="observed", reason=None, std=std)
 
