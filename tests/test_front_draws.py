@@ -144,7 +144,8 @@ def test_auto_takes_a_reference():
     study = nr.Study(policy, goal="minimize", seed=0)
     study.add([0.0], (0.2, 1.0))
     front = study.front_values()
-    assert (front.reference.tolist(), front.hypervolume) == ([0.5, 2.0], pytest.approx(0.3))
+    assert front.reference.tolist() == [0.5, 2.0]
+    assert 0.25 < front.hypervolume < 0.35  # of posterior means
     for objectives, words in ((1, "`reference` is for several objectives"), (3, "`reference` has 2 entries for 3")):
         with pytest.raises(nr.errors.InvalidInput, match=words):
             nr.auto(ARMS, objectives=objectives, reference=(0.5, 2))
