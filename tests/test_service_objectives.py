@@ -80,7 +80,8 @@ def test_objectives_beside_the_policy(client):
     for more, field in (
         ({"goal": "minimize"}, "goal"), ({"objectives": ["loss"]}, "objectives"), ({"objectives": {}}, "objectives"),
         ({"objectives": ["loss", "loss"]}, "policy"), ({"objectives": {"loss": "up", "x": "up"}}, "objectives[...]"),
-        ({"policy": {"objectives": 2}}, "policy.objectives"), ({"policy": json.loads(POLICY.to_json()), "arms": None}, "objectives"),
+        ({"policy": {"objectives": 2}}, "policy.objectives"),
+        ({"policy": json.loads(POLICY.to_json()), "arms": None}, "objectives"),
         ({"policy": {"algorithm": "gp_ucb", "kernel": {"type": "matern"}, "noise": 0.1}}, "policy.algorithm"),
     ):  # fmt: skip
         status, said = client.put("/v1/studies/new", beside | more)
@@ -298,6 +299,10 @@ def test_one_objective_has_no_entry_more(client):
     assert not any(f'"{name}"' in text for name in ("values", "stds", "late_values", "objectives"))
     status, said = client.put(f"{at}/reward", {"reward": {"loss": 1.0, "recall": 2.0}})
     assert (status, said["error"]["field"]) == (422, "reward.loss")
+    items = [{"id": decision["id"], "reward": 3.0, "revise": True}, {"id": decision["id"], "reward": {"count": 0}}]
+    status, said = client.post("/v1/studies/one/rewards", {"items": items})
+    assert (status, said["error"]["field"]) == (422, "items[1].reward.count")
+    assert client.get(at)[1]["reward"] == 2.0  # None of the list was recorded.
 
 
 # -- the client --------------------------------------------------------------------------------------------------------

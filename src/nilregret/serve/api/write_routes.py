@@ -15,7 +15,7 @@ from ..auth.caller import Caller
 from ..wire import messages as m
 from ..wire.decision_ids import IdempotentRequest
 from ..wire.problems import problem_of
-from ..work.commands import Abandon, Decide, DecideResult, Observe, Tell
+from ..work.commands import Abandon, Decide, DecideResult, Observe, Tell, check_sums
 from ..work.events import several
 from ..work.worker import StudyWorker
 from . import create_study
@@ -118,6 +118,7 @@ async def rewards(service: Service, request: ParsedRequest) -> ASGIApp:
     worker = await request.worker(service)
     body: m.RewardsRequest = request.body
     _check_count("items", len(body.items), service)
+    check_sums(body.items, worker.study.policy)
     done: list[Any] = await asyncio.gather(
         *(_told(service, worker, request.caller, item.id, item) for item in body.items), return_exceptions=True
     )

@@ -353,6 +353,22 @@ class _Summed(msgspec.Struct):
     reward: messages.Sums
 
 
+class _Items(msgspec.Struct):
+    """The entry of a body that holds several of them."""
+
+    items: list[_Summed | None]
+
+
+def check_sums(items: Sequence[messages.RewardItem], policy: AnyPolicy) -> None:
+    """Refuses a list of rewards with sums of plays that have a wrong form, before any is recorded."""
+    given = [{"reward": each.reward} if isinstance(each.reward, dict) else None for each in items]
+    if policy.objective_count == 1 and any(given):
+        try:
+            msgspec.convert({"items": given}, _Items)
+        except msgspec.ValidationError as error:
+            raise unfit("The body", error, _Items) from None
+
+
 def _rewards(told: messages.Rewards | None, policy: AnyPolicy) -> Any:
     """Returns a reward, values of objectives, or the rewards of several plays, in the form that a study takes."""
     if not isinstance(told, dict) or policy.objective_count > 1:
