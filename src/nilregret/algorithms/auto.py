@@ -52,7 +52,7 @@ AGAIN = 10  # and how many times as many trials there must be.
 LEAST_NOISE, MOST_NOISE = 1e-50, 1e40  # Reward units. Squares of numbers between them are finite and positive.
 OFTEN, SELDOM = 5, 10  # From one search of a single parameter to the next, for one worker and for several.
 FIRST_NOISE = 0.1  # The noise until the first fit, reward units.
-MOST_EXACT = 4  # The most objectives of which the expected gain of volume is computed exactly.
+MOST_EXACT = 5  # The most objectives of which the expected gain of volume is computed exactly.
 WIDTH = 2.0  # The standard deviations that are shown as bounds.
 DRAWN = 0.6  # The standard deviations by which draws deviate, for clicks and counts.
 RELATED = 0.3  # The lengthscale for clicks and counts, in sides of the domain.
@@ -94,6 +94,13 @@ def auto(
     | constraints | each with a posterior of its own, and fits of its own | docs/constraints.md |
     | pending | a failed trial counts as the worst; of several open ones each shrinks the variance alone | "Workers" |
     | | their means belong to the incumbent | |
+
+    With several `objectives` these parts differ:
+
+    | part | filling | what decided |
+    |---|---|---|
+    | score | `HypervolumeImprovement`, with six or more objectives 16 directions of `ScalarisedImprovement` | |
+    | refit | values as they are, since a warp would bend the volume (`warp="none"`) | |
 
     Where every reward counts (`regret="cumulative"`), on arms under contexts, there is a linear model for each arm:
 

@@ -120,13 +120,13 @@ def hypervolume(values: Array, reference: Array) -> float:
 def reference_point(values: Array, front: Array) -> Array:
     """Returns r_i = N_i - (ideal_i - N_i) / 10, `(k,)`, with N_i below the worst value of the front.
 
-    Here ideal_i and nadir_i are the best and the worst value of a front of f points, and N_i is nadir_i less 3 / f of
-    their difference, or the worst answer if that is higher. A reference at the nadir would keep a short front short.
-    One at the worst answer would count the ends of the front for more than its middle.
+    Here ideal_i and nadir_i are the best and the worst value of a front of f points. N_i is nadir_i less 3 / f of their
+    difference, or the worst answer if that is higher. A reference at the nadir would keep a short front short. One at
+    the worst answer would count the ends of the front for more than its middle.
 
-    A front that is flat in an objective has the size of the way from the median of all answers to the best, or the
-    range of all answers, or 1. Points do not count for the nadir that another beats but for 1 / 100 of each size, so an
-    objective that is flat at its best does not push the others out.
+    A flat objective has the size of the way from the median of all answers to the best. If the median is the best, the
+    size is the range of all answers, or 1. A point does not count for the nadir if a better one is nowhere worse by
+    more than 1 / 100 of a size. Otherwise an objective that is flat at its best would push the others out.
 
     Args:
         values: all answers, `(n, k)`.
