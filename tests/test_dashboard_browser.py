@@ -20,8 +20,8 @@ SEEN = (
     "of_markup",
     "of_failures",
     "of_a_space",
-    "of_constraints",
     "of_changes",
+    "of_a_front",
 )  # each with pictures of its own, or none
 MORE_PAGES = ("of_constraints/trials", "of_a_space/trials/5")
 MORE_NAMES = (".", "~~2e", "a\\b", "a" * 150)

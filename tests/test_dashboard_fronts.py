@@ -54,7 +54,8 @@ def test_the_hypervolume_stands_in_place_of_the_best_reward(front):
     at, found = status(front, now=NOW), front.front_values()
     assert (at["best"], at["told"], at["why_no_best"]) == (None, None, "")
     assert at["front"]["volume"] == short(front.hypervolume())
-    assert at["front"]["against"] == "loss = {}, recall = {}".format(*map(short, found.reference))
+    corner = "loss = {}, recall = {} (which follows from the answers)".format(*map(short, found.reference))
+    assert at["front"]["against"] == corner
     best = [found.trials[i].number for i in (found.mean[:, 0].argmin(), found.mean[:, 1].argmax())]
     assert [(each["name"], each["number"]) for each in at["front"]["leaders"]] == list(
         zip(("loss", "recall"), best, strict=True)

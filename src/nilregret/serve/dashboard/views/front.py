@@ -44,8 +44,10 @@ def front_now(study: Study) -> Front:
 
 
 def reference_text(study: Study) -> str:
-    """Returns the reference of the hypervolume in words."""
-    return listed(names_of(study), front_now(study).reference)
+    """Returns the reference of the hypervolume in words, and that it moves unless the policy was given one."""
+    given = getattr(getattr(study.policy, "constraints", None), "reference", None)
+    moves = " (which follows from the answers)" * (given is None)
+    return listed(names_of(study), front_now(study).reference) + moves
 
 
 def front_facts(study: Study) -> dict[str, Any] | None:
@@ -61,7 +63,7 @@ def front_facts(study: Study) -> dict[str, Any] | None:
     ]
     return {
         "count": count, "volume": short(found.hypervolume) if count else "-", "leaders": leaders,
-        "against": listed(names, found.reference) if count else "",
+        "against": reference_text(study) if count else "",
     }  # fmt: skip
 
 

@@ -70,8 +70,9 @@ def _of_front(study: Study, key: str) -> Picture:
         known = ", ".join(each.key for each in quantities(study))
         raise InvalidInput(f"There is no channel {shown(key)} here: there are {known}.")
     panels = panels_of(of, value_range(None, study, of), of.name)
-    summary = f"{of.name}: {panels[0].title or many(len(of.trials), 'answer')}."
-    return drawn(TITLE, summary, panels, heights=HEIGHTS[: len(panels)])
+    said = panels[0].title.replace("\n", "; ") or many(len(of.trials), "answer")
+    summary = f"{of.name}: {said}."
+    return drawn(TITLE, summary, [replace(each, title="") for each in panels], heights=HEIGHTS[: len(panels)])
 
 
 def _volume_picture(study: Study) -> Picture:

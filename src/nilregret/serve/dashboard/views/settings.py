@@ -92,7 +92,7 @@ def settings(study: Study, name: str, stored: StoredStudy, base: str, storage: s
         storage: address of the storage without a password, or None if the caller may not know it.
     """
     return {
-        "facts": description(study), "word": " and ".join(names_of(study)), "arms": _arms(study),
+        "facts": description(study), "word": "values" if has_front(study) else names_of(study)[0], "arms": _arms(study),
         "policy": json.dumps(json.loads(study.policy.to_json()), indent=2),
         "created_at": stored.created_at, "stored_as": stored.name,
         "clients": _clients(study, name, base, stored.name, storage),

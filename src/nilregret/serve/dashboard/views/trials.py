@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....slots.front_scores import HypervolumeImprovement, ScalarisedImprovement
 from ....slots.scores import ExpectedImprovement
 from ....study.definition import constraint_names
 from ....study.direction import on_average
@@ -17,6 +18,7 @@ from .objectives import said_with
 from .pictures import interval_bars, reward_text, short
 from .status import short_context
 
+LOGARITHMS = [each.__name__ for each in (ExpectedImprovement, HypervolumeImprovement, ScalarisedImprovement)]
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 
 
@@ -59,7 +61,7 @@ def explanation_view(found: Explanation) -> dict[str, Any]:
         "facts": [(name, said.replace("+-", PLUS_MINUS)) for name, said in found.facts if said and name != "context"],
         "candidates": [_candidate(name, each) for name, each in shown], "names": found.objectives,
         "bars": [_bars(shown, j) for j in range(len(found.objectives) or 1)],
-        "rule": found.rule and in_words(found.rule) + ", its logarithm" * (found.rule == ExpectedImprovement.__name__),
+        "rule": found.rule and in_words(found.rule) + ", its logarithm" * (found.rule in LOGARITHMS),
     }  # fmt: skip
 
 
