@@ -243,14 +243,15 @@ def test_the_expected_gain_of_a_front_is_the_mean_over_draws(goals):
     values = rng.uniform(size=(6, k))
     values = values[non_dominated(values)]
     trials = nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1)))).ask(count=len(values))
-    corner, pending = np.full(k, -0.1), signs * (values[:1] - 0.02)
+    corner, pending = np.full(k, -0.1), signs * (values.max(axis=0)[None] - 0.1)
     front = Front(trials, signs * values, *[values] * 3, hypervolume(values, corner), signs * corner)
     mean, std = np.full(k, 0.7), np.linspace(0.2, 0.4, k)
     chosen = [OutputBounds(sign * m, s, 0.0, 0.0) for sign, m, s in zip(signs, mean, std, strict=True)]
     found = gain_of_front(front, goals, chosen, pending)
     draws = mean + std * rng.standard_normal((400, k))
-    gains = np.array([hypervolume(np.vstack([values, row]), corner) for row in draws]) - front.hypervolume
-    free = ~(values[None] >= draws[:, None]).all(axis=2).any(axis=1)
+    known = np.vstack([values, signs * pending])
+    gains = np.array([hypervolume(np.vstack([known, row]), corner) for row in draws]) - hypervolume(known, corner)
+    free = ~(known[None] >= draws[:, None]).all(axis=2).any(axis=1)
     for each, value in ((gains, found.gain), (free, found.chance)):
         assert value == pytest.approx(each.mean(), abs=4 * each.std() / len(draws) ** 0.5)
     assert (found.beaten_by is not None) == (values >= mean).all(axis=1).any()

@@ -86,6 +86,7 @@ def test_two_objectives_are_a_staircase_with_the_corner_that_is_better(goals):
     corners = signs * np.column_stack([line.x, line.y])
     means = signs * found.mean
     assert {tuple(row) for row in means} <= {tuple(row) for row in corners}
+    assert np.count_nonzero(np.diff(corners, axis=0), axis=1).max() == 1  # Each stretch is level or upright.
     inner = corners[1:-1]  # No corner of the staircase is beyond the front, and none is inside of it.
     for corner in inner:
         assert (means >= corner - 1e-12).all(axis=1).any()
