@@ -95,6 +95,11 @@ def _of_trials(policy: Any, trials: Iterable[Any], goal: str, name: str) -> Sour
             f"Earlier study {shown(name)} has contexts, which are not carried over: give its rewards under the context "
             "in question as a table."
         )
+    if policy.objective_count > 1:
+        raise InvalidInput(
+            f"Earlier study {shown(name)} has {policy.objective_count} objectives, and `like` learns from one: give "
+            "the values of one as a table with a column `reward`."
+        )
     sign = 1.0 if goal == "maximize" else -1.0
     found = [
         Told(trial.point if trial.parameters is None else trial.parameters, sign * trial.reward)

@@ -172,6 +172,11 @@ class NoRegretSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has 
                 f"The `policy` of the search is {shown(policy)}: it must be of {shown(space)}, or of arms of it. A "
                 "function of the space, such as `lambda space: nr.auto(space)`, makes one that fits."
             )
+        if policy.objective_count > 1:
+            raise InvalidInput(
+                f"The `policy` of the search has {policy.objective_count} objectives, and a search maximises one "
+                "score: make it without `objectives`. Further scores are metrics of the trials."
+            )
         return policy
 
     def _scores(self, results: Mapping[str, Any]) -> tuple[Any, Any]:

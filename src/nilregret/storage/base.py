@@ -105,7 +105,8 @@ class Summary(NamedTuple):
         observed: number of trials with a reward.
         failed: number of failed trials.
         abandoned: number of abandoned trials without a later answer.
-        best: best reward told, without trials that are known to violate a constraint, or None.
+        best: best reward told, without trials that are known to violate a constraint, or None. Of several
+            objectives it is the best of the first one.
         last_at: time of the last question or answer, Unix seconds, or None without trials.
 
     >>> import nilregret as nr

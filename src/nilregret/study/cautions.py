@@ -51,6 +51,7 @@ class Answered(NamedTuple):
         scatter: sum of squared deviations of the rewards of single trials from their averages.
         constraints: the constraint values told, each `(m,)`.
         trials: number of all trials, also of those without an answer.
+        others: the same for each objective after the first, without constraint values.
     """
 
     rewards: Array
@@ -59,6 +60,7 @@ class Answered(NamedTuple):
     scatter: float
     constraints: Sequence[Array]
     trials: int
+    others: Sequence[Answered] = ()
 
     @classmethod
     def of(cls, trials: Sequence[Trial]) -> Self:
@@ -71,7 +73,14 @@ class Answered(NamedTuple):
             sum(trial.scatter for trial in answered if trial.std is None),
             [trial.constraints for trial in answered if trial.constraints is not None],
             len(trials),
+            [cls._of_another(j, answered, len(trials)) for j in range(len(answered[0].others) if answered else 0)],
         )
+
+    @classmethod
+    def _of_another(cls, j: int, answered: Sequence[Trial], trials: int) -> Self:
+        told = [trial.others[j] for trial in answered]
+        where = [_where(trial._replace(std=other.std)) for trial, other in zip(answered, told, strict=True)]
+        return cls.once(np.array([other.value for other in told]), where, trials=trials)
 
     @classmethod
     def once(cls, rewards: Array, where: Iterable[Hashable], *, trials: int) -> Self:
@@ -123,14 +132,26 @@ def cautions(policy: Policy | ScriptedPolicy, answered: Answered, multipliers: A
     }
     if isinstance(policy, Policy):
         said["multipliers"] = _multipliers(policy, answered, multipliers)
-        # A fit learns scales and noise, and so does a posterior of rates or of linear models.
-        if policy.fitting is None and policy.models is None and policy.objective.learned(policy) is None:
-            deviation = prior_std(policy.domain, policy.context, policy.kernel)
-            said["rewards"] = _rewards(policy, rewards, deviation)
-            said["regularization"] = _regularization(policy, deviation)
-            if getattr(policy.confidence, "noise", 0.0) is not None:  # None means that the noise is unknown.
-                said[NOISE] = _noise(policy, answered)
+        said |= _of_scales(policy, answered)
+        for j, other in enumerate(answered.others, start=1):
+            name = policy.objective_names[j]
+            found = _of_scales(policy.of_channel(j), other)
+            said |= {f"{kind} of {name}": text and f"Objective {name!r}: {text}" for kind, text in found.items()}
     return {kind: sentence for kind, sentence in said.items() if sentence is not None}
+
+
+def _of_scales(policy: Policy, answered: Answered) -> dict[str, str | None]:
+    """Returns a sentence, or None, for each scale of the policy of one objective, by kind."""
+    # A fit learns scales and noise, and so does a posterior of rates or of linear models.
+    if policy.fitting is not None or policy.models is not None or policy.objective.learned(policy) is not None:
+        return {}
+    deviation = prior_std(policy.domain, policy.context, policy.kernel)
+    known = getattr(policy.confidence, "noise", 0.0) is not None  # None means that the noise is unknown.
+    return {
+        "rewards": _rewards(policy, answered.rewards, deviation),
+        "regularization": _regularization(policy, deviation),
+        NOISE: _noise(policy, answered) if known else None,
+    }
 
 
 def suspicious(policy: Policy, rewards: Array, places: IndexArray, trials: int) -> npt.NDArray[np.bool_]:

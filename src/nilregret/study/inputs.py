@@ -77,11 +77,14 @@ class Inputs:
         """Returns the answer of several objectives, checked."""
         if reward is None and g is not None:
             raise InvalidInput("Constraint values come together with the objectives, and no objective is told.")
-        values = [self.reward(value) for value in self._by_objective("reward", reward)]
+        names = self.policy.objective_names
+        values = [self.reward(each, of) for of, each in zip(names, self._by_objective("reward", reward), strict=True)]
         stds: list[float | None] = [None] * len(values)
         if std is not None:
             given = self._by_objective("std", std, missing=True)
-            stds = [None if each is None else self.std(each) for each in given]
+            stds = [
+                None if each is None else self.std(each, f"std of {of}") for of, each in zip(names, given, strict=True)
+            ]
         measured = () if metrics is None else self.metrics(metrics)
         others = tuple(map(Other, values[1:], stds[1:]))
         return Told(trial, values[0], g, None, stds[0], measured, others)
@@ -130,23 +133,28 @@ class Inputs:
         told = self.answer(-1, reward, constraints, std, metrics)
         return told, self.reward(None) if told.reward is None else told.reward
 
-    def reward(self, value: object) -> float:
-        """Returns a reward (a loss, if the goal is to minimise) as it is recorded."""
+    def reward(self, value: object, name: str = "reward") -> float:
+        """Returns a reward (a loss, if the goal is to minimise) as it is recorded.
+
+        Args:
+            value: as given.
+            name: of the objective, for errors.
+        """
         try:
-            reward = outcome("reward", value, low=-LARGEST_REWARD, high=LARGEST_REWARD)
+            reward = outcome(name, value, low=-LARGEST_REWARD, high=LARGEST_REWARD)
         except InvalidInput as error:
             raise error.advised(NO_REWARD, topic="unusable") from None
         if self._checked is not None:
             self._checked(reward)
         return reward
 
-    def std(self, value: object) -> float:
+    def std(self, value: object, name: str = "std") -> float:
         """Returns the standard deviation of the noise of a value, in its units, as it is recorded.
 
         Raises:
             InvalidInput: it is no such number, or the policy cannot weigh rewards by their noise.
         """
-        std = number("std", value, low=0.0, high=LARGEST_REWARD, why=STD)
+        std = number(name, value, low=0.0, high=LARGEST_REWARD, why=STD)
         refuse_std(self.policy)
         return std
 

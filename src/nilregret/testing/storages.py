@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..algorithms import gp_ucb, gp_ucb_noisy_constraints
+from ..algorithms.auto import auto
 from ..domains.domain import Arms, Space
 from ..domains.parameters import Choice, Float, Int
 from ..errors import InvalidInput, NoRegretError, StorageError, TrialError
@@ -87,6 +88,7 @@ def _check_comes_back(storage: Any) -> None:
     )
     _check_runs(storage)
     _check_fits(storage)
+    _check_objectives(storage)
     contexts = gp_ucb(Arms.grid(0, 1, 5), Matern(2.5, (0.5, 0.2)), noise=0.1, context=Arms(np.array([[0.25], [1 / 3]])))
     constrained = gp_ucb_noisy_constraints(
         Arms.grid(0, 1, 5), Matern(2.5, 0.2), noise=0.1, norm_bound=1.0, epoch=2, epochs=2, constraints=2
@@ -116,6 +118,24 @@ def _check_runs(storage: Any) -> None:
         _keys(Study.open(storage=storage, name="runs").trials) == _keys(study.trials),
         "Trials that are to be played several times do not come out of the storage as they went in: `repeats`, "
         "`propensity`, and `plays`, `std` and metrics of answers and of those that were corrected.",
+    )
+
+
+def _check_objectives(storage: Any) -> None:
+    """Checks trials of several objectives, and their corrected values."""
+    policy = auto(Arms.grid(0, 1, 5), objectives=("loss", "recall"), constraints=1)
+    study = Study(policy, storage=storage, name="front", goal=("minimize", "maximize"))
+    trials = study.ask(count=4)
+    study.tell(trials[0], (1 / 3, 0.1 + 0.2), std=(1 / 7, None), constraints=[-1 / 3])
+    study.tell(trials[0], {"recall": -1e-300, "loss": 2}, std={"recall": 0.0}, constraints=[1 / 3], revise=True)
+    study.tell(trials[1], (1.0, 2.0), constraints=[0.0], metrics={"epochs": 3})
+    study.fail(trials[1], "it was the wrong file", revise=True)
+    study.fail(trials[2], "it broke")
+    again = Study.open(storage=storage, name="front")
+    promise(
+        again.goals == study.goals and _keys(again.trials) == _keys(study.trials),
+        "Trials of several objectives do not come out of the storage as they went in: `others`, also of answers that "
+        "were corrected.",
     )
 
 
