@@ -94,6 +94,8 @@ def draw(found, path):
     rounds = np.arange(1, found.shape[-1] + 1)
     fig, axes = plt.subplots(1, 2, figsize=(8.0, 3.2), layout="constrained")
     for rule, (regret, missing) in zip(RULES, np.moveaxis(found, 2, 1), strict=True):
+        if rule == GAIN:  # It sees no directions.
+            continue
         axes[0].loglog(rounds, regret.cumsum(axis=1).mean(axis=0), label=rule)
         axes[1].loglog(rounds, missing.mean(axis=0), label=rule)
     axes[0].loglog(rounds, found[0, :, 0].cumsum(axis=1).mean(axis=0)[0] * np.sqrt(rounds), "k:", label="sqrt(T)")
