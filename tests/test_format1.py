@@ -45,6 +45,12 @@ def test_what_was_told_is_in_a_file(tmp_path):
     assert trials[6].reward == 0.25
     arms = nr.Study.open(storage=restored("arms_change", tmp_path), name="arms_change").arms
     assert (arms[0].name, arms[9].name, arms[9].about, arms[9].retired) == ("old", "new", {"colour": "red"}, True)
+    front = nr.Study.open(storage=restored("objectives", tmp_path), name="objectives")
+    assert front.goals == ("minimize", "maximize")
+    assert (front.trials[0].values[1], front.trials[0].stds) == (10.0 * front.trials[0].point[0], (0.1, None))
+    assert [answer.others for answer in front.trials[2].corrected] == [((9.0, None),)]
+    assert [trial.state for trial in front.trials[1:5]] == ["failed", "observed", "pending", "observed"]
+    assert (front.trials[4].values, front.trials[4].constraints.tolist()) == ((0.25, 1e-9), [0.0])
     facts = nr.Study.open(storage=restored("minimised", tmp_path), name="minimised")
     assert (facts.goal, facts.about) == ("minimize", {"units": "kg", "of": ["bread", 3]})
 

@@ -108,6 +108,24 @@ def on_paper(study, at):
     return sheet.trials[-1]
 
 
+def several_objectives(study, at):
+    """Fails, corrects, adds, leaves open, and answers in order or by name, with what is known beside the values."""
+    trial = study.ask()
+    values, limits = (value(trial), 10.0 * float(trial.point[0])), [float(trial.point[0]) - 0.9]
+    match at % 6:
+        case 1:
+            study.fail(trial, "it broke")
+        case 2:
+            study.tell(trial, (9.0, 9.0), constraints=limits)
+            study.tell(trial, values, constraints=limits, revise=True)
+        case 3:
+            study.add({"rate": 0.02, "layers": 3, "kind": "b"}, (0.25, 1e-9), constraints=[0.0])
+        case _:
+            named = dict(zip(study.policy.objective_names, values, strict=True))
+            study.tell(trial, named, std=(0.1, None), constraints=limits, metrics={"seconds": 1.5})
+    return trial
+
+
 def several_plays(study, _):
     trial = study.ask()
     study.tell(trial, [value(trial)] * trial.repeats)
@@ -199,6 +217,10 @@ KINDS = {
     ),
     "queue": Kind(lambda: nr.gp_ucb(SPACE.grid(3), nr.Matern(2.5, 0.5), noise=0.1), queueing, 8),
     "paper": Kind(lambda: nr.auto(OPTIONS), on_paper, 6),
+    "objectives": Kind(
+        lambda: nr.auto(SPACE, objectives=("loss", "size"), constraints=1), several_objectives, 9,
+        {"goal": ("minimize", "maximize")},
+    ),
     "script": Kind(lambda: nr.algorithms.admmbo(LINE), limited, 6),
 }  # fmt: skip
 
