@@ -1,5 +1,6 @@
 """Studies with several objectives on the dashboard: the front, volumes, columns, forms, and pages of one reward."""
 
+import csv
 import html
 import json
 import re
@@ -150,6 +151,9 @@ def test_each_objective_is_a_column_that_sorts_filters_and_is_exported(front):
     study_of("of_a_front", pages.storage)
     exported = json.loads(pages.get(f"/studies/of_a_front/trials.json?from.objectives.1={min(told)}").text)
     assert sorted(row["values"][1] for row in exported) == told
+    head, *rows = csv.reader(pages.get("/studies/of_a_front/trials.csv?state=observed").text.splitlines())
+    place = head.index("values.recall")
+    assert {float(row[place]) for row in rows} == {trial.values[1] for trial in front.trials if trial.values}
 
 
 def test_a_trial_says_the_value_of_each_objective_by_name(front):
@@ -256,10 +260,12 @@ def test_the_list_names_the_objectives_of_each_study():
     nr.Study(nr.auto(SPACE, objectives=("loss", "recall")), goal=GOALS, storage=pages.storage, name="f")
     of_five_objectives(lambda policy, **more: nr.Study(policy, storage=pages.storage, name="five", **more))
     nr.Study(nr.auto(SPACE), storage=pages.storage, name="single")
+    for number, policy in enumerate(('{"type": "Pareto", "of": 3}', '"Pareto" {')):  # of parts that are not known here
+        pages.storage.find_or_make(f"other {number}", policy=policy, goal="minimize", seed=0, about="{}")
     said = words(pages.get("/studies").text)
     assert "2 objectives lowest loss , highest recall" in said
     assert "5 objectives lowest" in said
-    assert said.count("none yet") == 1
+    assert said.count("none yet") == 3
 
 
 def named(name, rounds, objectives=("loss", "recall"), **more):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from ....errors import InvalidInput
+from ....errors import InvalidInput, NoRegretError
 from ....policy.policy import Policy
 from ....storage import ListedStudy, Storage
 from ....storage.base import Summary
@@ -170,10 +170,19 @@ def objectives_of(storage: Storage, item: Item) -> tuple[tuple[str, str], ...]:
     known = _objectives.setdefault(storage, {})
     if item.stored.id not in known:
         stored = storage.find(item.stored.name)
-        policy = Policy.from_json(stored.policy) if stored is not None and '"Pareto"' in stored.policy else None
-        goals = () if policy is None else goals_in(policy, "maximize")
-        known[item.stored.id] = tuple(zip(policy.objective_names, goals, strict=True)) if policy and goals[1:] else ()
+        known[item.stored.id] = () if stored is None else _objectives_in(stored.policy)
     return known[item.stored.id]
+
+
+def _objectives_in(text: str) -> tuple[tuple[str, str], ...]:
+    if '"Pareto"' not in text:
+        return ()
+    try:
+        policy = Policy.from_json(text)
+    except NoRegretError:  # It has a part that this process does not know. The page of the study says so.
+        return ()
+    goals = goals_in(policy, "maximize")
+    return tuple(zip(policy.objective_names, goals, strict=True)) if len(goals) > 1 else ()
 
 
 def row(
