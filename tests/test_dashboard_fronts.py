@@ -234,6 +234,15 @@ def test_a_study_with_several_objectives_is_made_by_the_form():
     assert (study.goals, study.policy.objective_names) == (GOALS, ("loss", "recall"))
 
 
+def test_a_late_answer_is_replaced_by_a_value_of_each_objective():
+    waits = {"deadline": "60", "on_deadline": "reward", "default_reward": "9, 0.5"}
+    forms = Forms()
+    made = forms.post("/new", urlencode(new(confirmed="yes", **waits)).encode())
+    assert "then 9, 0.5 is told instead" in words(made.text)
+    refused = Forms().post("/new", urlencode(new(**waits | {"default_reward": "9, x"})).encode())
+    assert "The reward in place of a missing one is 'x': it must be a number" in words(refused.text)
+
+
 @pytest.mark.parametrize(
     ("more", "key", "said"),
     [

@@ -17,7 +17,7 @@ from ....study.study import Study
 from ....study.waiting import set_at_deadline
 from ...work.deadlines import Rule
 from .objectives import said_with
-from .pictures import Picture, drawn, empty, reward_text, short, table
+from .pictures import Picture, drawn, each_short, empty, reward_text, table
 from .status import short_context
 
 LISTED = 12  # trials in a table
@@ -59,7 +59,7 @@ def _of_silent(count: int, rule: Rule) -> str:
     """Returns a sentence on the trials whose outcome was set at the deadline."""
     if not count:
         return ""
-    instead = "failed" if rule.on_deadline == "fail" else f"counted as {short(rule.default_reward)}"
+    instead = "failed" if rule.on_deadline == "fail" else f"counted as {each_short(rule.default_reward)}"
     return f" No answer came in time to {many(count, 'trial')}, and {'it' if count == 1 else 'they'} {instead}."
 
 

@@ -33,6 +33,7 @@ WAITING = {
     "censor": "censor: until it is answered, and without an answer, it counts as the given reward",
     "silence": "silence: the longer it is silent, the more it counts as the given reward",
 }
+DEFAULT = "The reward in place of a missing one"
 AROUND = ("goal", "seed", "propensities", "deadline", "on_deadline", "default_reward")  # entries beside the policy
 OF_FORM = (
     "noise",
@@ -77,7 +78,7 @@ def request_of(given: Mapping[str, str]) -> dict[str, Any]:
         body["seed"] = _whole("The seed", given["seed"])
     if given.get("propensities") == "1":
         body["propensities"] = True
-    return body | _waiting(given)
+    return body | _waiting(given, several=bool(objectives))
 
 
 def _objectives(given: Mapping[str, str]) -> dict[str, str]:
@@ -123,14 +124,15 @@ def _policy(given: Mapping[str, str], objectives: list[str]) -> dict[str, Any]:
     return {"algorithm": "auto"} | policy if policy else {}
 
 
-def _waiting(given: Mapping[str, str]) -> dict[str, Any]:
+def _waiting(given: Mapping[str, str], *, several: bool) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if given.get("deadline", "").strip():
         found["deadline"] = number("The deadline", given["deadline"])
     if given.get("on_deadline", "abandon") not in ("", "abandon"):
         found["on_deadline"] = given["on_deadline"]
     if given.get("default_reward", "").strip():
-        found["default_reward"] = number("The reward in place of a missing one", given["default_reward"])
+        parts = [number(DEFAULT, part) for part in given["default_reward"].split(",")] if several else []
+        found["default_reward"] = parts or number(DEFAULT, given["default_reward"])
     return found
 
 

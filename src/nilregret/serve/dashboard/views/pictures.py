@@ -33,6 +33,11 @@ def short(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else numeral(float(value))
 
 
+def each_short(value: object) -> str:
+    """Returns a value as text, or those of several objectives with commas."""
+    return ", ".join(map(short, value)) if isinstance(value, list | tuple) else short(value)
+
+
 def measured(
     value: float, half: float, limits: tuple[float, float] = (-math.inf, math.inf)
 ) -> tuple[str, str]:  # fmt: skip

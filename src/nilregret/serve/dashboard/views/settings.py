@@ -22,7 +22,7 @@ from ....study.study import Study
 from ...wire.messages import segment
 from ...work.deadlines import FACT, Rule
 from .objectives import goals_text, has_front, names_of
-from .pictures import short
+from .pictures import each_short, short
 
 MOST_NAMED = 12  # parameters, options or sides in a list
 
@@ -191,7 +191,7 @@ def _policy_text(policy: AnyPolicy) -> str:
 
 def _deadline_text(rule: Rule) -> str:
     """Returns a text on the deadline of a trial, and on the outcome that is set then."""
-    instead = "nothing" if rule.default_reward is None else short(rule.default_reward)
+    instead = "nothing" if rule.default_reward is None else each_short(rule.default_reward)
     what = {
         "abandon": "then the trial is given up", "fail": "then it is told to have failed",
         "reward": f"then {instead} is told instead", "censor": f"and until they come they count as {instead}",
