@@ -211,6 +211,23 @@ def test_sections_go_through_the_best_of_an_objective_or_a_named_trial(study):
     assert "through trial 0 (chosen)" in nr.plots.slices(one, through=0).get_suptitle()
 
 
+def test_trials_before_a_restart_are_marked():
+    arms = nr.Arms.grid(0, 1, 5)
+    policy = nr.algorithms.hypervolume_ucb(
+        arms, nr.SquaredExponential(0.3), noise=0.1, objectives=2, reference=(-9, -9), memory="adaptive"
+    )
+    study = nr.Study(policy, goal=BOTH)
+    while not study.restarts:
+        trial = study.ask()
+        move = 0.0 if trial.number < 8 else 6.0
+        study.tell(trial, (float(trial.point[0]) + move, float(trial.point[0]) - move))
+        assert trial.number < 40
+    found, since = study.front_values(), study.restarts[-1]
+    (panel,) = front_panels(study, found)
+    assert len(named(panel, Points, "forgotten by now").x) == since
+    assert min((trial.number for trial in found.trials), default=since) >= since
+
+
 def test_the_volume_after_each_trial_is_that_of_the_first_trials():
     rng, corner = np.random.default_rng(0), np.array([0.1, 0.1, 0.2])
     for k in (2, 3):

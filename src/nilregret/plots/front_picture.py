@@ -21,6 +21,7 @@ from ..study.direction import signs_of
 from ..study.front import Front
 from ..study.quantities import Quantity, objectives, quantity
 from ..study.study import Study
+from ..study.waiting import counted_from
 from ..theory.fronts import non_dominated
 from .base import BAND_LABELS
 from .drawing import draw
@@ -175,7 +176,9 @@ def front_title(study: Study, found: Front) -> str:
     failed = sum(trial.state == "failed" for trial in study.trials)
     left_out = f", {failed:,} failed" if failed else ""
     if not found.trials:
-        return f"nothing feasible in {many(answered, 'trial')}{left_out}"
+        some = any(trial.reward is not None for trial in without_violation(study.policy, study.trials))
+        why = "no answer since the last restart" if some and study.restarts else "nothing feasible"
+        return f"{why} in {many(answered, 'trial')}{left_out}"
     corner = ", ".join(numeral(value) for value in found.reference.tolist())
     on = f"{len(found.trials):,} of {many(answered, 'trial')} on the front{left_out}"
     return f"{on}; volume {numeral(found.hypervolume)} from ({corner})"
@@ -251,8 +254,11 @@ def _told(shown: Shown, i: int, j: int, x: Axis, y: Axis) -> list[Mark]:
     far = (across != shown.values[:, i]) | (up != shown.values[:, j])
     outside = f" ({far.sum():,} far outside)" if far.any() else ""
     marks: list[Mark] = []
+    since = counted_from(shown.study, len(shown.study.trials))
+    old = np.array([trial.number < since for trial in shown.others], dtype=bool)
     for mask, label, shape, size in (
-        (shown.feasible, OTHERS + outside, "o", 4.0), (~shown.feasible, "not feasible", "x", 5.0)
+        (old, "forgotten by now", "d", 4.0), (shown.feasible & ~old, OTHERS + outside, "o", 4.0),
+        (~shown.feasible & ~old, "not feasible", "x", 5.0),
     ):  # fmt: skip
         if mask.any():
             hover = [shown.hover(shown.others[n], shown.values[n].tolist(), "") for n in np.flatnonzero(mask).tolist()]

@@ -119,7 +119,9 @@ class FrontGain:
     @property
     def why(self) -> str:
         """The gain in a sentence or two."""
-        share = f"{numeral(100.0 * self.gain / self.volume, 2)}% to the volume of" if self.volume > 0.0 else "volume to"
+        share = "volume to" if self.gain > 0.0 else "no volume to"
+        if self.volume > 0.0:
+            share = f"{numeral(100.0 * self.gain / self.volume, 2)}% to the volume of"
         said = f"It was expected to add {share} a front of {many(self.size, 'trial')}, "
         said += f"and to be on the front with probability {self.chance:.2f}."
         if self.beaten_by is not None:
