@@ -9,8 +9,8 @@
 
 The abstract of Golovin & Zhang states hypervolume regret of order sqrt(T), up to logarithms, for both algorithms. The
 regret of round t is that of s_lambda_t (Paria et al., eq. 5). Their Theorem 1 (eq. 8) bounds its expected sum by
-O(L sqrt(K^2 T d gamma_T ln T)), for scalarisations with one Lipschitz constant L for all weights. This one has none:
-its slope grows as a weight falls.
+O(L sqrt(K^2 T d gamma_T ln T / ln(1 + sigma^-2))), for scalarisations with one Lipschitz constant L for all weights.
+This one has none: its slope grows as a weight falls.
 """
 
 from __future__ import annotations
