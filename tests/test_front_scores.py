@@ -12,6 +12,7 @@ from nilregret._utils.randomness import Draws, Randomness
 from nilregret.errors import InvalidInput
 from nilregret.slots.acquisition import Known
 from nilregret.slots.envelope import Envelope
+from nilregret.slots.front_scores import REACH_ON_ARMS
 from nilregret.theory.fronts import boxes, log_ehvi, non_dominated, reference_point
 
 SCORES = [
@@ -65,10 +66,12 @@ class Stand:
 @pytest.mark.parametrize("score", SCORES, ids=["ehvi", "scalarised", "averaged"])
 def test_gradients_are_those_of_the_values(score, k):
     """On points the values are those of a table, and gradients agree with differences."""
-    surface, at = score.on_points(Stand(k)), Stand.points
+    view, at = Stand(k, given_reference=np.full(k, -0.9)), Stand.points
+    surface = score.on_points(view)
     values, gradients = surface.slopes(at)
     assert values == pytest.approx(surface.values(at), rel=1e-9)
-    assert values == pytest.approx(score.on_table(Stand(k)), rel=1e-9)
+    view.randomness = Randomness(0, 5)
+    assert values == pytest.approx(score.on_table(view), rel=1e-9)
     assert surface.resolution > 0.0
     for j in range(2):
         step = 1e-6 * np.eye(2)[j]
@@ -91,7 +94,7 @@ def test_the_front_has_feasible_points_and_a_given_reference():
     means = np.delete(view.known_objectives().means, [0, 3], axis=0)
     for given in (None, np.array([-0.4, -0.3]), np.array([0.5, 0.5])):
         view.given_reference = given
-        target = score.target(view)
+        target = score.target(view, reach=REACH_ON_ARMS)
         if given is not None:
             assert (target.reference == given).all()
         exact = log_ehvi(mean, std, boxes(means, target.reference))
@@ -152,3 +155,16 @@ def test_a_narrow_gap_is_found():
     for x in (0.0, 0.15, 0.28, 0.3, 0.31, 0.33, 0.45, 0.6, 0.8, 1.0):
         study.add([x], [(x - 0.3) ** 2, (x - 0.31) ** 2])
     assert 0.3 < study.ask().point[0] < 0.31
+
+
+def test_the_end_of_a_front_of_arms_is_within_reach():
+    """The best arm of one objective is played, though in the other one it is far below the front known before."""
+    points = Draws("arms 0").random((60, 2))
+    losses = [((points - best) ** 2).sum(axis=1) for best in ([0.3, 0.0], [0.6, 0.2])]
+    losses[1] += 0.1 * np.sin(9.0 * points[:, 0])
+    study = nr.Study(nr.auto(nr.Arms(points), objectives=2), seed=3, goal="minimize")
+    for _ in range(18):
+        trial = study.ask()
+        study.tell(trial, [loss[trial.arm] for loss in losses])
+    played = {trial.arm for trial in study.trials}
+    assert {int(loss.argmin()) for loss in losses} <= played

@@ -24,6 +24,7 @@ from ..domains.search.boxes import AcquisitionFunction, coarse
 from ..errors import InvalidInput
 from ..serialize import described
 from ..theory.fronts import (
+    REACH,
     Slopes,
     boxes,
     log_ehvi,
@@ -44,6 +45,7 @@ MOST_GAPS = 24  # gaps between neighbours of the front within which a search sta
 SHARES = np.array([0.25, 0.5, 0.75])  # of these gaps
 STEPS = 0.02, 0.005  # from points of the front, as shares of a side, at which a search starts
 MOST_DIRECTIONS = 1024
+REACH_ON_ARMS = 10.0  # reach of the reference on arms, where a front does not grow in small steps
 
 Gain = Callable[[Array, Array], Array]  # logarithms of gains, `(n,)`, of means and deviations, `(k, n)` each
 GainSlopes = Callable[[Array, Array], Slopes]  # the same with derivatives
@@ -115,11 +117,15 @@ class FrontScore(Score):
         return domain.snap(rows) if isinstance(domain, Space) else rows
 
     @final
-    def target(self, view: AcquisitionContext) -> Target:
+    def target(self, view: AcquisitionContext, *, reach: float = REACH) -> Target:
         """Returns the front of posterior means at the points tried, with its reference and sizes.
 
         Points that violate a constraint in the mean are not on the front. If all do, the front is empty, and reference
         and sizes are those of the front without constraints.
+
+        Args:
+            view: the round.
+            reach: as of `reference_point`.
         """
         _, means, feasible, _ = view.known_objectives()
         front = means[feasible]
@@ -127,7 +133,7 @@ class FrontScore(Score):
         best = front if len(front) else means[non_dominated(means)]
         reference = view.given_reference
         if reference is None:
-            reference = reference_point(means, best)
+            reference = reference_point(means, best, reach=reach)
         if not len(best):
             return Target(reference, np.ones(len(reference)), front)
         size, spread = best.max(axis=0) - reference, np.ptp(means, axis=0)
@@ -152,7 +158,7 @@ class VolumeScore(FrontScore):
     @final
     def on_table(self, view: TableView) -> Array:
         """Returns the logarithms of the gains of all arms."""
-        target = self.target(view)
+        target = self.target(view, reach=REACH_ON_ARMS)
         gain, _ = self.gains(view, target)
         return gain(*target.moments(view.objectives()))
 

@@ -117,7 +117,7 @@ def hypervolume(values: Array, reference: Array) -> float:
     return float(sides.prod(axis=1).sum())
 
 
-def reference_point(values: Array, front: Array) -> Array:
+def reference_point(values: Array, front: Array, *, reach: float = REACH) -> Array:
     """Returns r_i = N_i - (ideal_i - N_i) / 10, `(k,)`, with N_i below the worst value of the front.
 
     Here ideal_i and nadir_i are the best and the worst value of a front of f points. N_i is nadir_i less 3 / f of their
@@ -131,6 +131,7 @@ def reference_point(values: Array, front: Array) -> Array:
     Args:
         values: all answers, `(n, k)`.
         front: those that no other dominates, `(f, k)`.
+        reach: the number that is 3 by default.
     """
     values, front = values if len(values) else front, front if len(front) else values
     if not len(values):
@@ -143,7 +144,7 @@ def reference_point(values: Array, front: Array) -> Array:
     thin = _thinned(front, TOLERANCE * np.maximum(np.ptp(front, axis=0), least))
     nadir = thin.min(axis=0)
     size = np.where(ideal - nadir > least, ideal - nadir, usual)
-    worst = np.maximum(np.minimum(nadir, values.min(axis=0)), nadir - REACH / len(thin) * size)
+    worst = np.maximum(np.minimum(nadir, values.min(axis=0)), nadir - reach / len(thin) * size)
     return np.asarray(worst - MARGIN * np.where(ideal - worst > least, ideal - worst, usual))
 
 
