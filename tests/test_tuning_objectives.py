@@ -281,6 +281,16 @@ def test_nonsense_is_a_sentence_before_the_first_trial(change, match):
     assert calls == []
 
 
+def test_a_front_is_no_earlier_study_and_no_rule_says_when_it_is_enough(result, tmp_path):
+    storage = f"sqlite:///{tmp_path}/studies.db"
+    quiet(trials=2, storage=storage)
+    for like in (result, result.study, storage):
+        with pytest.raises(InvalidInput, match="Earlier study 'both' has 2 objectives, and `like` learns from one"):
+            nr.auto(SPACE, like=like)
+    with pytest.raises(InvalidInput, match="auto has 2 objectives, so that no single trial is the best"):
+        nr.Enough("1%")(result.study)
+
+
 def test_a_policy_without_names_takes_those_of_the_call():
     found = quiet(policy=nr.auto(SPACE, objectives=2, noise=0.1), trials=3)
     assert found.study.policy.objective_names == ("loss", "recall")
@@ -305,10 +315,18 @@ def test_run_evaluates_a_study_of_ones_own():
 
 def test_a_run_goes_on_from_its_storage(tmp_path):
     storage = f"sqlite:///{tmp_path}/studies.db"
-    quiet(storage=storage, callbacks=[lambda study, trial: trial.number == 3])
+    calls = []
+
+    def cut(x, y):
+        calls.append(x)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return both(x, y)
+
+    stopped = quiet(cut, storage=storage, name="both")
+    assert [trial.state for trial in stopped.trials] == ["observed"] * 3 + ["pending"]
     again = quiet(storage=storage)
-    assert again.stopped == "trials"
-    assert told(again) == told(quiet(trials=8))
+    assert told(again) == told(quiet())
     for other, match in [
         ({"loss": "minimize", "f1": "maximize"}, r"`objectives` are 'loss', 'f1', .* 2 objectives \(loss, recall\)"),
         ({"recall": "maximize", "loss": "minimize"}, r"`objectives` are 'recall', 'loss'"),

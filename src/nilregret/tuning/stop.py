@@ -110,6 +110,8 @@ class Enough:
             what = "has no posterior, so nothing is known of further gains"
         elif policy.context is not None:
             what = "decides under contexts, each of which has a best point of its own"
+        elif policy.objective_count > 1:
+            what = f"has {policy.objective_count} objectives, so that no single trial is the best"
         elif on_average(policy):
             what = "keeps constraints on average, so that no single trial is the best"
         elif self.cost is not None and paid_by(policy) is None:
