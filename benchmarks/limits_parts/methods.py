@@ -101,17 +101,12 @@ class BoTorch(Encoded, Feasible):
     def chosen(self):
         from botorch.acquisition.logei import qLogNoisyExpectedImprovement
         from botorch.acquisition.objective import GenericMCObjective
-        from botorch.fit import fit_gpytorch_mll
-        from botorch.models import ModelListGP, SingleTaskGP
         from botorch.optim import optimize_acqf
         from botorch.sampling import SobolQMCNormalSampler
-        from gpytorch.mlls import SumMarginalLogLikelihood
 
         X, Y = self.tensor(self.X), self.tensor(np.column_stack([self.y, self.G]))
-        model = ModelListGP(*(SingleTaskGP(X, Y[:, [j]]) for j in range(Y.shape[1])))
-        fit_gpytorch_mll(SumMarginalLogLikelihood(model.likelihood, model))
         acquisition = qLogNoisyExpectedImprovement(
-            model,
+            self.models(X, Y),
             X,
             sampler=SobolQMCNormalSampler(self.torch.Size([self.SAMPLES])),
             objective=GenericMCObjective(lambda Z, X=None: Z[..., 0]),  # noqa: ARG005 - it is called with X

@@ -28,12 +28,13 @@ class Open:
 class Optuna:
     """A sampler of Optuna with its defaults."""
 
-    def __init__(self, space, seed, sampler):
+    def __init__(self, space, seed, sampler, directions=("maximize",), **more):
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        self.study = optuna.create_study(direction="maximize", sampler=getattr(optuna.samplers, sampler)(seed=seed))
+        made = getattr(optuna.samplers, sampler)(seed=seed, **more)
+        self.study = optuna.create_study(directions=directions, sampler=made)
         self.distributions, self.open, self.conditions = {}, Open(), space.conditions
         distributions = optuna.distributions
         for name, parameter in space.parameters.items():
@@ -119,6 +120,16 @@ class Encoded:
 
     def tensor(self, rows):
         return self.torch.tensor(np.array(rows), dtype=self.torch.double)
+
+    def models(self, X, Y):
+        """A process for each column of Y, fitted."""
+        from botorch.fit import fit_gpytorch_mll
+        from botorch.models import ModelListGP, SingleTaskGP
+        from gpytorch.mlls import SumMarginalLogLikelihood
+
+        model = ModelListGP(*(SingleTaskGP(X, Y[:, [j]]) for j in range(Y.shape[1])))
+        fit_gpytorch_mll(SumMarginalLogLikelihood(model.likelihood, model))
+        return model
 
     def suggest(self):
         point = self.first.pop(0) if self.first else self.chosen()
