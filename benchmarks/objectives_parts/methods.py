@@ -9,7 +9,6 @@ import warnings
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
 from tuning_parts.methods import RandomSearch
 from tuning_parts.peers import Encoded, Open, Optuna
 

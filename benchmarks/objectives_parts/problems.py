@@ -22,8 +22,25 @@ from tuning_parts.functions import cube, vector
 
 import nilregret as nr
 
-# Least and greatest values on the best front known and its volume, the reference 1.1 of it: `--fronts` prints them.
-FRONTS = {}
+# Least and greatest values on the best front known and its volume, in units of its range, the reference 1.1.
+EXACT = {
+    "zdt1": ((0.0, 0.0), (1.0, 1.0), 0.21 + 2 / 3),
+    "zdt2": ((0.0, 0.0), (1.0, 1.0), 0.21 + 1 / 3),
+    "dtlz2": ((0.0, 0.0), (1.0, 1.0), 1.1**2 - np.pi / 4),
+    "dtlz2-3": ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0), 1.1**3 - np.pi / 6),
+}
+FRONTS = EXACT | {  # as `--fronts` prints them
+    "branin-currin": ((0.3978873577, 1.180408021), (17.50829952, 5.686144052), 0.879977),
+    "zdt3": ((0.0, -0.7733688885), (0.85185, 1.0), 0.727433),
+    "re21": ((1237.841423, 0.002761423749), (2886.36956, 0.04), 0.888920),
+    "re24": ((60.5, 0.0), (481.6338025, 44.28190476), 1.171357),
+    "biobj-f1-d2": ((394.48, -152.04), (426.2790233, -120.2402116), 1.043201),
+    "biobj-f13-d2": ((-92.08998382, -47.14999976), (11541819.69, -45.88676967), 0.995604),
+    "biobj-f35-d2": ((-51.7098531, 932.0139277), (62.58447979, 1317.315907), 1.131081),
+    "biobj-f2-d5": ((394.4800001, 320.1901311), (462.5099039, 19534112.6), 1.154535),
+    "biobj-f14-d5": ((-92.08774826, 951.6919644), (2670781.265, 1745.69247), 1.057535),
+    "biobj-f41-d5": ((-179.5398348, 39.92014756), (75.51476251, 131.6178581), 1.185753),
+}
 
 
 @dataclass(frozen=True)
@@ -35,7 +52,7 @@ class Problem:
         space: its parameters.
         values: of a dict of parameters.
         count: how many objectives.
-        along: points of the front that are known: all of it, or a few that a search begins at, too.
+        along: points at which the search for its front begins, beside random ones.
         model: whether a model is trained.
     """
 
@@ -119,21 +136,17 @@ def _coco(function, dimension):
     return Problem(f"biobj-f{function}-d{dimension}", cube(dimension, -5.0, 5.0), values)
 
 
-def _line(others, along=np.linspace(0.0, 1.0, 20_001)):
-    """Points whose first parameter goes from 0 to 1."""
-    return np.column_stack([along, np.full((len(along), 3), others)])
-
-
 def _real(**bounds):
     return nr.Space(**{name: nr.Float(*pair) for name, pair in bounds.items()})
 
 
 ROOT = float(np.sqrt(2.0))
 UNIT = cube(4, 0.0, 1.0)
+ZDT = np.pad(np.linspace(0.0, 1.0, 20_001)[:, None], [(0, 0), (0, 3)])  # the front: others are 0
 EVERY = [
     Problem("branin-currin", cube(2, 0.0, 1.0), branin_currin, along=np.array([[5 - np.pi, 12.275]]) / 15),
-    *(Problem(f"zdt{kind}", UNIT, partial(zdt, kind), along=_line(0.0)) for kind in (1, 2, 3)),
-    Problem("dtlz2", UNIT, partial(dtlz2, 2), along=_line(0.5)),
+    *(Problem(f"zdt{kind}", UNIT, partial(zdt, kind), along=ZDT) for kind in (1, 2, 3)),
+    Problem("dtlz2", UNIT, partial(dtlz2, 2)),
     Problem("re21", _real(a=(1, 3), b=(ROOT, 3), c=(ROOT, 3), d=(1, 3)), re21),
     Problem("re24", _real(a=(0.5, 4), b=(0.5, 50)), re24),
     *(_coco(*each) for each in ((1, 2), (13, 2), (35, 2), (2, 5), (14, 5), (41, 5))),
@@ -163,23 +176,19 @@ def best_front(problem, volume):
     rng, d = np.random.default_rng(1), len(problem.space.lower)
     width = problem.space.upper - problem.space.lower
     known = problem.along if problem.along is not None else np.empty((0, d))
-    if len(known) > 1000:
-        points, values = kept(*at(known), most=len(known))
-    else:
-        start, rounds, each = (600, 60, 60) if problem.model else (16_000, 400, 400)
-        points, values = kept(*at(np.vstack([known, problem.space.lower + width * rng.random((start, d))])))
-        for step in np.geomspace(0.3, 5e-4, rounds):
-            i, j = rng.integers(len(points), size=(2, each))
-            ends = rng.permutation(each)[: each // 5]  # a fifth of the search is for the best of each objective
-            i[ends] = rng.permuted(np.resize(values.argmin(axis=0), len(ends)))
-            moved = rng.random((each, d)) < np.maximum(rng.random((each, 1)), 1.0 / d)
-            new = points[i] + step * width * rng.standard_normal((each, d)) * moved
-            new += (points[j] - points[i]) * rng.random((each, 1)) * (rng.random((each, 1)) < 0.3)
-            more = at(new)
-            points, values = kept(np.vstack([points, more[0]]), np.vstack([values, more[1]]))
+    start, rounds, each = (300, 15, 60) if problem.model else (16_000, 400, 400)
+    points, values = kept(*at(np.vstack([known, problem.space.lower + width * rng.random((start, d))])))
+    for step in np.geomspace(0.3, 5e-4, rounds):
+        i, j = rng.integers(len(points), size=(2, each))
+        ends = rng.permutation(each)[: each // 5]  # a fifth of the search is for the best of each objective
+        i[ends] = rng.permuted(np.resize(values.argmin(axis=0), len(ends)))
+        moved = rng.random((each, d)) < np.maximum(rng.random((each, 1)), 1.0 / d)
+        new = points[i] + step * width * rng.standard_normal((each, d)) * moved
+        new += (points[j] - points[i]) * rng.random((each, 1)) * (rng.random((each, 1)) < 0.3)
+        more = at(new)
+        points, values = kept(np.vstack([points, more[0]]), np.vstack([values, more[1]]))
     low, high = values.min(axis=0), values.max(axis=0)
-    if len(known) <= 1000:  # what is the best by a hair is no end: Branin has three optima
-        scaled = (values - low) / (high - low)
-        beaten = [((scaled <= y + 1e-6).all(axis=1) & (scaled < y - 1e-2).any(axis=1)).any() for y in scaled]
-        high = values[~np.array(beaten)].max(axis=0)
+    scaled = (values - low) / (high - low)  # what is the best by a hair is no end: Branin has three optima
+    beaten = [((scaled <= y + 1e-6).all(axis=1) & (scaled < y - 1e-2).any(axis=1)).any() for y in scaled]
+    high = values[~np.array(beaten)].max(axis=0)
     return low, high, volume((values - low) / (high - low))

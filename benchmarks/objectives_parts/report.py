@@ -65,7 +65,10 @@ def text(cache, setting, problems, methods, seeds, trials):
 def _stands(found, cpu, problems, methods, count):
     """Lines of ranks, CPU seconds and differences."""
     means, every = mean_ranks(found), np.isfinite(found).all(axis=1)
-    lines = ["", f"{count} objectives: mean ranks of {int(every.sum())} runs on {int(every.any(axis=1).sum())} problems"]
+    lines = [
+        "",
+        f"{count} objectives: mean ranks, {int(every.sum())} runs each, problems: {int(every.any(axis=1).sum())}",
+    ]
     for j, name in enumerate(methods):
         row = f"  {name:14} rank {means[j]:.2f}, {mean([mean(each[j]) for each in found]):+.3f}"
         row += f", {1e3 * mean(cpu[:, j].ravel()):.1f} ms CPU a trial"
