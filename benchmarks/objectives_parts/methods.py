@@ -13,6 +13,7 @@ from tuning_parts.methods import RandomSearch
 from tuning_parts.peers import Encoded, Open, Optuna
 
 import nilregret as nr
+from nilregret.slots.envelope import ConstantWidth
 
 
 class Random(RandomSearch):
@@ -82,19 +83,16 @@ class BoTorch(Encoded):
         return point[0].detach().numpy()
 
 
-def ruled(space, objectives, parallel=1, answers="prompt", *, score=None, warp=None):
-    """`nr.auto` with another score or warp."""
+def ruled(space, objectives, parallel=1, answers="prompt", *, warp="none", **parts):
+    """`nr.auto` with another warp or other parts."""
     policy = nr.auto(space, objectives=objectives, parallel=parallel, answers=answers)
-    if warp is not None:
-        policy = policy.using(refit=replace(policy.refit, warp=warp))
-    return policy if score is None else policy.using(score=score)
+    return policy.using(refit=replace(policy.refit, warp=warp), **parts)
 
 
-def _rule(score=None, **more):
-    return partial(Policy, make=partial(ruled, score=score, **more))
+def _rule(**more):
+    return partial(Policy, make=partial(ruled, **more))
 
 
-SLOTS = nr.slots
 METHODS = {
     "auto": Policy,
     "random": Random,
@@ -102,10 +100,11 @@ METHODS = {
     "nsga2": partial(Sampler, sampler="NSGAIISampler", population_size=10),
     "gpsampler": partial(Sampler, sampler="GPSampler"),
     "botorch": BoTorch,
-    "volume": _rule(SLOTS.HypervolumeImprovement()),
-    "scalarised": _rule(SLOTS.ScalarisedImprovement()),
-    "scalarised-16": _rule(SLOTS.ScalarisedImprovement(directions=16)),
-    "unwarped": _rule(warp="none"),
+    "volume": _rule(score=nr.slots.HypervolumeImprovement()),
+    "scalarised": _rule(score=nr.slots.ScalarisedImprovement()),
+    "scalarised-16": _rule(score=nr.slots.ScalarisedImprovement(directions=16)),
+    "bound": _rule(score=nr.slots.ScalarisedBound(), confidence=ConstantWidth(value=1.0)),
+    "draw": _rule(score=nr.slots.ScalarisedSample()),
     "warped": _rule(warp="half-rank"),
 }
 NEEDS = {
