@@ -1,11 +1,11 @@
 """Several objectives: the volume that is still missing, against Optuna, BoTorch and random search.
 
     python benchmarks/objectives.py [--cache FOLDER] [--problems NAME ...] --methods auto random tpe nsga2 ...
-        --trials 40 --seeds 5 --first-seed 0 --noise 0 5 ... --batch 1 ... --late 0 [--policy NAME=MODULE:FUNCTION ...]
-        [--fronts] [--report] [--quiet]
+        --trials 40 --seeds 5 --first-seed 0 --noise 0 5 ... --batch 1 ... --late 0 ...
+        [--policy NAME=MODULE:FUNCTION ...] [--fronts] [--report] [--quiet]
     python benchmarks/objectives.py --cache /tmp/objectives --methods auto gpsampler botorch --noise 0
     python benchmarks/objectives.py --cache /tmp/objectives --methods auto tpe --noise 0 --batch 1 4
-    python benchmarks/objectives.py --cache /tmp/objectives --methods auto tpe --noise 0 --late 5
+    python benchmarks/objectives.py --cache /tmp/objectives --methods auto tpe --noise 0 --late 0 5
     python benchmarks/objectives.py --fronts
 
 Sixteen problems, 14 of two objectives and two of three (`objectives_parts/problems.py`). All objectives are minimised.
@@ -21,7 +21,8 @@ is missing is left out, and named. `--policy` adds a method: what a function mak
 Printed: log10 of the missing share of the volume, by problem and method, means over seeds; mean ranks over problems and
 seeds that all methods have, of two objectives and of three; CPU seconds of an ask with its tell; differences of the
 first method to each other one, of the runs that both have, with 95% bootstrap intervals; the problems on which the
-other one is ahead; and under noise, how much of the true front of the trials is shown.
+other one is ahead; under noise, how much of the true front of the trials is shown; and of several settings, what each
+method loses to its runs in the first one.
 """
 
 import sys
@@ -32,7 +33,7 @@ from itertools import product
 import bench
 from objectives_parts.methods import METHODS, NEEDS, Policy
 from objectives_parts.problems import EXACT, PROBLEMS, best_front
-from objectives_parts.report import text, volume
+from objectives_parts.report import losses, text, volume
 from objectives_parts.runs import Setting, run
 from tuning_parts.methods import named
 from tuning_parts.runs import Cache
@@ -75,7 +76,7 @@ def main(options):
     cache, seeds = (
         Cache(options.cache, "objectives.jsonl"), range(options.first_seed, options.first_seed + options.seeds),
     )  # fmt: skip
-    settings = [Setting(*each, options.late) for each in product(options.noise, options.batch)]
+    settings = [Setting(*each) for each in product(options.noise, options.batch, options.late)]
     for seed, setting, problem, method in product(seeds, settings, problems, methods):
         key = setting.of(problem), method, seed
         if options.report or cache.has(*key, options.trials):
@@ -85,4 +86,5 @@ def main(options):
         if not options.quiet:
             print(*key, f"{done['cpu'][-1]:.1f} s CPU", file=sys.stderr, flush=True)
     print("\n\n".join(text(cache, each, problems, methods, seeds, options.trials) for each in settings))
+    print(*losses(cache, settings, problems, methods, seeds, options.trials), sep="\n")
     return None

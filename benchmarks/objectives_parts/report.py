@@ -47,7 +47,7 @@ def text(cache, setting, problems, methods, seeds, trials):
     methods = present(cache, [setting.of(name) for name in problems], methods, seeds, trials)
     found, cpu = shares(cache, setting, problems, methods, seeds, trials)
     by = "moocore" if find_spec("moocore") else "the library, since moocore is not installed"
-    lines = [f"{trials} trials, noise {setting.noise}%, batches of {setting.batch}, answers {setting.late} late"]
+    lines = [f"{trials} trials, {setting}"]
     lines += [f"log10 of the missing share of the volume, measured by {by}; means over seeds"]
     lines += [f"{'':18}" + "".join(f"{name:>15}" for name in methods)]
     for i, name in enumerate(problems):
@@ -64,29 +64,30 @@ def text(cache, setting, problems, methods, seeds, trials):
 
 def _stands(found, cpu, problems, methods, count):
     """Lines of ranks, CPU seconds and differences."""
-    means, every = mean_ranks(found), np.isfinite(found).all(axis=1)
-    lines = [
-        "",
-        f"{count} objectives: mean ranks, {int(every.sum())} runs each, problems: {int(every.any(axis=1).sum())}",
-    ]
+    means, every = [mean(column) for column in ranks(found).T], np.isfinite(found).all(axis=1)
+    on = int(every.any(axis=1).sum())
+    lines = ["", f"{count} objectives: mean ranks, {int(every.sum())} runs each, problems: {on}"]
     for j, name in enumerate(methods):
         row = f"  {name:14} rank {means[j]:.2f}, {mean([mean(each[j]) for each in found]):+.3f}"
         row += f", {1e3 * mean(cpu[:, j].ravel()):.1f} ms CPU a trial"
-        if j:
-            both = np.isfinite(found[:, [0, j]]).all(axis=1)
-            apart = (found[:, 0] - found[:, j])[both]
-            if len(apart):
-                row += f"; {methods[0]} less it {bench.difference(apart)}, {len(apart)} runs"
-                less = [mean(found[i, 0][both[i]] - found[i, j][both[i]]) for i in range(len(problems))]
-                lost = [f"{name} {gap:+.2f}" for name, gap in zip(problems, less, strict=True) if gap > 0.0]
-                row += f"; it is ahead on {', '.join(lost) or 'none'}"
+        both = np.isfinite(found[:, [0, j]]).all(axis=1)
+        apart = np.where(both, found[:, 0] - found[:, j], np.nan)
+        if j and both.any():
+            row += f"; {methods[0]} less it {bench.difference(apart[both])}, {int(both.sum())} runs"
+            less = zip(problems, map(mean, apart), strict=True)
+            row += f"; it is ahead on {', '.join(f'{name} {gap:+.2f}' for name, gap in less if gap > 0.0) or 'none'}"
         lines.append(row)
     return lines
 
 
-def mean_ranks(found):
-    """Returns the mean rank of each method, over the problems of which all methods have a seed."""
-    return [mean(column) for column in ranks(found).T]
+def losses(cache, settings, problems, methods, seeds, trials):
+    """Lines that say what each method loses in later settings to the first one, in runs that both have."""
+    found = [shares(cache, each, problems, methods, seeds, trials)[0] for each in settings]
+    for setting, later in zip(settings[1:], found[1:], strict=True):
+        for j, name in enumerate(methods):
+            apart = (later - found[0])[:, j]
+            if (there := np.isfinite(apart)).any():
+                yield f"{setting} less {settings[0]}: {name} {bench.difference(apart[there])}, {int(there.sum())} runs"
 
 
 def _shown(cache, setting, problems, methods, seeds, trials):

@@ -20,6 +20,9 @@ class Setting:
     batch: int = 1
     late: int = 0
 
+    def __str__(self):
+        return f"noise {self.noise}%, batches of {self.batch}, answers {self.late} late"
+
     def of(self, problem):
         """The name under which runs of a problem are kept: "zdt1", "zdt1-n5-b4"."""
         parts = {"n": self.noise, "b": self.batch * (self.batch > 1), "l": self.late}
