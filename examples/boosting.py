@@ -70,7 +70,7 @@ def main():
         found = nr.minimize(
             error_and_size, SPACE, objectives=both, trials=options.trials, storage=storage, name="boosting-front"
         )
-        weights = {"error": 2, "leaves": 1}
+        weights = {"error": 1, "leaves": 1}
         plots.front(found, options.pictures / "boosting-front.png", weights=weights, log="leaves")
 
 

@@ -35,7 +35,7 @@ MOST_PAIRS = 4  # Objectives of which every pair has a panel.
 ON, OTHERS, UP = "on the front, posterior means", "others, as told", "up is better on every axis"
 ROOM = 0.1  # Room beside the values, as a share of their range.
 EDGE = 0.012  # Distance of far outliers from the edge, as a share of the axis.
-CORNER = 0.35  # Share of an axis that the word in the corner takes.
+CORNER = 0.2  # Share of an axis that the word in the corner takes.
 FAR_LABEL = 0.6  # Share of an axis beyond which a label is to the left.
 
 
