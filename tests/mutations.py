@@ -296,7 +296,7 @@ DEFECTS = (
         "a staircase through corners that no trial reaches",
     ),
     Defect(
-        "study/volumes",
+        "study/front",
         "hypervolume(np.minimum(front, row), reference)",
         "hypervolume(front, reference)",
         "test_front_pictures.py",

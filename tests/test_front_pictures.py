@@ -11,8 +11,8 @@ from nilregret.plots.scene import Boxes, Line, Picture, Points, Words
 from nilregret.plots.source import centre_of, standing
 from nilregret.study import importance as shares
 from nilregret.study.best import is_noisy
+from nilregret.study.front import believed_values, own_volumes, volumes
 from nilregret.study.quantities import objectives, quantities, quantity
-from nilregret.study.volumes import believed_values, own_volumes, volumes
 from nilregret.theory.fronts import hypervolume
 
 PLANE = nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1))

@@ -17,25 +17,14 @@ from ..storage.record import Trial
 from ..study.best import without_violation
 from ..study.curves import running_mean
 from ..study.direction import best_label, on_average, signs_of
-from ..study.front import Front
+from ..study.front import Front, believed_values, volumes
 from ..study.function import expected_gain
 from ..study.quantities import Quantity, quantity
 from ..study.study import Study
-from ..study.volumes import believed_values, volumes
 from ..study.waiting import counted_trials
 from .drawing import draw
 from .scene import Axis, Band, Line, Mark, Panel, Picture, Points, Words
-from .source import (
-    NO_SINGLE_BEST,
-    Source,
-    answered_of,
-    are_clicks,
-    best_of,
-    is_noisy_study,
-    numbers_drawn,
-    standing,
-    study_of,
-)
+from .source import NO_SINGLE_BEST, Source, answered_of, are_clicks, best_of, is_noisy_study, numbers_drawn, standing
 from .ticks import fenced, log_ticks, padded, spread_evenly
 
 EDGE = 0.14  # Room above and below the values, as a share: for the label of the best.
@@ -210,8 +199,8 @@ def history(
     Raises:
         InvalidInput: no trial has been answered.
     """
-    study = study_of(source)
-    each = numbers_drawn(study, of, range, label)
+    each = numbers_drawn(source, of, range, label)
+    study: Study = each[0].of.study
     if len(each) == 1:
         panels = panels_of(*each[0])
         heights: Sequence[float] = (3.0, 2.0)[: len(panels)]

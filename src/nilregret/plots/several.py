@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,9 +13,9 @@ from .._utils.numerals import numeral
 from ..errors import InvalidInput
 from ..study.curves import half_interval
 from ..study.direction import on_average, signs_of
+from ..study.front import believed_values, own_volumes, volumes
 from ..study.quantities import drawn, objectives, quantity
 from ..study.study import Study
-from ..study.volumes import believed_values, own_volumes, volumes
 from ..theory.fronts import non_dominated, reference_point
 from .base import BEST, MODEL, OBSERVED, labelled, new_figure, plain
 from .lines import Line, draw_lines, inches, name_lines, paper_style, save
@@ -78,19 +77,16 @@ def compare(
     with paper_style():
         wide = inches(width)
         figure = new_figure(wide, inches(height) if height is not None else (1.55 if paired else 1.0) * 0.6 * wide)
-        axes: Any = figure.subplots(1 + paired, 1, squeeze=False, sharex=True, height_ratios=[1.6, 1.0][: 1 + paired])[
-            :, 0
-        ]
+        shares = [1.6, 1.0][: 1 + paired]
+        axes: Any = figure.subplots(1 + paired, 1, squeeze=False, sharex=True, height_ratios=shares)[:, 0]
         place = {name: i for i, name in enumerate(groups)}
         lines = [_line(name, values) for name, values in best.items()]
         panels = [(axes[0], draw_lines(axes[0], lines, place, step=True))]
         axes[0].set(ylabel=labelled(label, f"{measure.word} so far"))
         _limit(axes[0], lines)
         if paired:
-            first = next(iter(best))
-            differences = [
-                _line(name, _difference(values, best[first])) for name, values in best.items() if name != first
-            ]
+            first, *others = best
+            differences = [_line(name, _difference(best[name], best[first])) for name in others]
             panels.append((axes[1], draw_lines(axes[1], differences, place, step=True)))
             axes[1].axhline(0.0, color="0.5", lw=0.8)
             axes[1].set(ylabel=f"minus {plain(first)}")
@@ -242,7 +238,7 @@ def _measure(groups: Mapping[str, list[Study]], of: str | int | None, reference:
         (number,) = numbers
         of, named = number.channel, len(every[0].goals) > 1
         return _Measure(
-            partial(best_so_far, of=of), lambda study: quantity(study, of).values, number.upward,
+            lambda study: best_so_far(study, of), lambda study: quantity(study, of).values, number.upward,
             *((f"best {number.name}", number.name) if named else ()),
         )  # fmt: skip
     believed = [believed_values(study) for study in every]

@@ -61,12 +61,12 @@ class Drawn(NamedTuple):
 
 
 def numbers_drawn(
-    study: Study, of: str | int | None, limits: tuple[float, float] | None, label: str | None
+    source: Source, of: str | int | None, limits: tuple[float, float] | None, label: str | None
 ) -> list[Drawn]:
     """Returns the numbers that a picture draws: the one that `of` names, or all objectives.
 
     Args:
-        study: of the trials.
+        source: a study or a result.
         of: name or number, or None for all objectives.
         limits: range of the values, or None.
         label: of the values, or None for the name of the number.
@@ -74,6 +74,7 @@ def numbers_drawn(
     Raises:
         InvalidInput: there is no such number, or one range or label is given for several numbers.
     """
+    study = study_of(source)
     found = drawn(study, of)
     for name, given in (("range", limits), ("label", label)):
         if len(found) > 1 and given is not None:

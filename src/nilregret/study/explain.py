@@ -17,7 +17,7 @@ from ..policy.explain import Inquiry, Propensity, Reasons, runner_up
 from ..policy.state import State
 from ..slots.envelope import Envelope
 from ..storage.record import Trial
-from ..theory.fronts import LEAST_STD, boxes, log_ehvi
+from ..theory.fronts import LEAST_STD, boxes, log_distribution, log_ehvi
 from .direction import AnyPolicy, AnyState, Goal, has_channels, signs_of, state_after, told_envelope
 from .explanation import Candidate, Explanation, FrontGain, OutputBounds
 from .front import Front, front_of
@@ -109,8 +109,6 @@ def gain_of_front(
         chosen: the posterior of each objective at the point.
         pending: posterior means of pending trials, `(p, k)`.
     """
-    from scipy.special import ndtr
-
     if not front.trials:
         return None
     signs = signs_of(goals)
@@ -119,11 +117,11 @@ def gain_of_front(
     told = signs * front.mean
     known = np.concatenate([told, signs * pending])
     log_gain = log_ehvi(mean[:, None], std[:, None], boxes(known, signs * front.reference))[0]
-    low, high = ((ends - mean) / std for ends in boxes(known, np.full(len(goals), -np.inf)))
+    low, high = (np.exp(log_distribution((ends - mean) / std)) for ends in boxes(known, np.full(len(goals), -np.inf)))
     better = np.flatnonzero((told >= mean).all(axis=1))
     return FrontGain(
         size=len(front.trials), volume=front.hypervolume, reference=tuple(front.reference.tolist()),
-        gain=float(np.exp(log_gain)), chance=float((ndtr(high) - ndtr(low)).prod(axis=1).sum()),
+        gain=float(np.exp(log_gain)), chance=float((high - low).prod(axis=1).sum()),
         beaten_by=front.trials[int(better[0])].number if len(better) else None,
     )  # fmt: skip
 

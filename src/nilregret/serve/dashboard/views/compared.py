@@ -17,8 +17,8 @@ from ....plots.ticks import spread_evenly
 from ....study.curves import half_interval
 from ....study.direction import signs_of
 from ....study.formatting import in_words
+from ....study.front import believed_values, volumes
 from ....study.study import Study
-from ....study.volumes import believed_values, volumes
 from ....theory.fronts import non_dominated, reference_point
 from .comparison import compare
 from .front import front_now, listed
