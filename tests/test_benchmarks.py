@@ -51,8 +51,7 @@ PRINTED = {  # by a command with a small budget
     "contexts.py --decisions 200 --dense 100 --pairs 4": "dense over it at 100",
     "stopping.py cost --seeds 1 --problems cliff": "log10 of the gap with `cost=` less that without",
     "limits.py --problems vessel --methods auto random --trials 3 --seeds 2": "auto less random: regret",
-    "objectives.py --problems zdt1 dtlz2-3 --methods auto random --trials 6 --seeds 2 --noise 5":
-    "  auto           means",
+    "objectives.py --problems zdt1 dtlz2-3 --methods auto random --trials 6 --seeds 2 --noise 5": "means 1.00",
     "limits_fuzz.py play --first 0 --count 6 --auto 6": "trials outside by more than 1e-09",
     "limits.py --half known --problems glaze --methods random tpe --trials 3 --seeds 2": "0 of 6 trials outside",
     "deployment.py --restarts 1 --copies 2 --seconds 0.3 --clients 2": "\n0 wrong in all",

@@ -105,6 +105,8 @@ def test_hairs_do_not_move_a_reference():
     assert reference_point(values, values)[0] == pytest.approx(-1.2)
     flat = np.array([[0.0, 1.0], [1e-7, 0.5], [2e-7, 0.0], [-4.0, -1.0], [-5.0, -2.0], [-6.0, -3.0]])
     assert reference_point(flat, flat[:3])[0] < -4.0
+    crowd = np.array([[0.0, 1.0], [0.02, -2.0], *[[-1.0 - x, -3.0] for x in range(3)], *[[0.0, -3.0]] * 6])
+    assert reference_point(crowd, crowd[:2])[0] < -0.1  # though more than half of all answers are the best in one
     dense = np.stack([np.linspace(0, 1, 300), np.sqrt(1 - np.linspace(0, 1, 300) ** 2)], axis=1)
     assert (np.abs(reference_point(dense, dense) + 0.1) < 0.05).all()  # a dense front keeps its ends
 

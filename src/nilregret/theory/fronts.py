@@ -31,9 +31,10 @@ MOST = 1e100  # upper limit of |z|, whose square must not overflow
 SUREST = 1e150  # upper limit of z where a difference of E keeps its size
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 MARGIN = 0.1  # distance of the reference from the worst value that counts, as a share of the objective's size
-FLAT = 1e-9  # share of the range of all answers below which the median is the best answer
+FLAT = 1e-9  # share of the range of all answers below which the quartile is the best answer
 TOLERANCE = 0.01  # share of a size by which a point may be worse and still hide another
 REACH = 3.0  # sizes of the front, divided by its points, by which the reference is below its nadir
+LOW, LEAST = 0.25, 0.2  # A front has this share, 0.2, of the way from the lower quartile of all answers, at least.
 ROUNDED = 1e-12  # share of the largest value below which a range is rounding error
 NARROW = 1e-4  # sides, in units of the decay of Phi, below which a box is as good as its middle
 MOST_AT_ONCE = 2**20  # boxes times candidates in memory at once
@@ -124,9 +125,12 @@ def reference_point(values: Array, front: Array, *, reach: float = REACH) -> Arr
     difference, or the worst answer if that is higher. A reference at the nadir would keep a short front short. One at
     the worst answer would count the ends of the front for more than its middle.
 
-    A flat objective has the size of the way from the median of all answers to the best. If the median is the best, the
-    size is the range of all answers, or 1. A point does not count for the nadir if a better one is nowhere worse by
-    more than 1 / 100 of a size. Otherwise an objective that is flat at its best would push the others out.
+    Their difference counts as a fifth, at least, of the way from the lower quartile of all answers to the best. For a
+    flat objective it counts as all of that way, or the range of all answers, or 1. Otherwise trials that are the best
+    in an objective by a hair would shrink it to nothing.
+
+    A point does not count for the nadir if a better one is nowhere worse by more than 1 / 100 of a size. Otherwise an
+    objective that is flat at its best would push the others out.
 
     Args:
         values: all answers, `(n, k)`.
@@ -138,12 +142,12 @@ def reference_point(values: Array, front: Array, *, reach: float = REACH) -> Arr
         return np.full(values.shape[1], -MARGIN)
     ideal, spread = front.max(axis=0), np.ptp(np.concatenate([values, front]), axis=0)
     spread = np.where(spread > ROUNDED * np.abs(ideal), spread, 1.0)
-    usual = ideal - np.median(values, axis=0)
+    usual = ideal - np.quantile(values, LOW, axis=0)
     usual = np.where(usual > FLAT * spread, usual, spread)
     least = TOLERANCE * usual
     thin = _thinned(front, TOLERANCE * np.maximum(np.ptp(front, axis=0), least))
     nadir = thin.min(axis=0)
-    size = np.where(ideal - nadir > least, ideal - nadir, usual)
+    size = np.where(ideal - nadir > least, np.maximum(ideal - nadir, LEAST * usual), usual)
     worst = np.maximum(np.minimum(nadir, values.min(axis=0)), nadir - reach / len(thin) * size)
     return np.asarray(worst - MARGIN * np.where(ideal - worst > least, ideal - worst, usual))
 
