@@ -16,7 +16,7 @@ from ...api.evaluations import evaluated, policy_of
 from ...wire.advice import sentence_of
 from ..rendering import caller_of, page
 from ..views.evaluation import ADDRESS, ESTIMATORS, evaluation_request, evaluation_view, recorded
-from ..views.objectives import has_front, one_reward_alone
+from ..views.pictures import has_front, one_reward_alone
 from ..views.value_of_learning import value_view
 from .common import PART, STUDY, read, study_name, with_error_pages
 from .study import tab

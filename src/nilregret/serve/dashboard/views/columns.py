@@ -21,8 +21,7 @@ from ....storage.trial import Trial, TrialState, metric_names
 from ....study.definition import constraint_names
 from ....study.function import space_of
 from ....study.study import Study
-from .objectives import names_of
-from .pictures import short
+from .pictures import names_of, short
 
 STATES: tuple[TrialState, ...] = ("observed", "pending", "failed", "abandoned")
 PARAMETERS = "parameters."  # before the name of a parameter that another column has too

@@ -22,8 +22,7 @@ from ....study.study import Study
 from ....theory.fronts import non_dominated, reference_point
 from .comparison import compare
 from .front import front_now, listed
-from .objectives import has_front
-from .pictures import Picture, drawn, empty, measured, short
+from .pictures import Picture, drawn, empty, has_front, measured, short
 from .settings import description
 from .standing import standing_status
 

@@ -16,8 +16,7 @@ from ....study.late_fits import answer_delays
 from ....study.study import Study
 from ....study.waiting import set_at_deadline
 from ...work.deadlines import Rule
-from .objectives import said_with
-from .pictures import Picture, drawn, each_short, empty, reward_text, table
+from .pictures import Picture, drawn, each_short, empty, reward_text, said_with, table
 from .status import short_context
 
 LISTED = 12  # trials in a table

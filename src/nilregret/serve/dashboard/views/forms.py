@@ -19,8 +19,7 @@ from ....study.formatting import metrics_text
 from ....study.function import space_of
 from ....study.study import Study
 from ...wire.problems import about
-from .objectives import has_front, names_of, said_with
-from .pictures import reward_text, short
+from .pictures import has_front, names_of, reward_text, said_with, short
 
 SHOWN = 20  # characters of a typed text in a sentence
 

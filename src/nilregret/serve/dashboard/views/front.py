@@ -20,8 +20,7 @@ from ....study.study import Study
 from ...wire.problems import Problem, about
 from .columns import order_of
 from .forms import number
-from .objectives import has_front, names_of
-from .pictures import Picture, drawn, empty, short, values_text
+from .pictures import Picture, drawn, empty, has_front, names_of, short, values_text
 
 MOST_ROWS = 100  # trials of the front in the table
 LONGEST = 24  # characters of a name in a list of values

@@ -1,4 +1,4 @@
-"""Elements of pictures: rounded numbers, thinned series, axes, lines, dots and tables."""
+"""Elements of pictures and pages: rounded numbers, objectives in words, axes, lines, dots and tables."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ import numpy as np
 from ...._utils.checks import many
 from ...._utils.numerals import numeral
 from ....domains.options import worded
+from ....plots.base import reward_label
 from ....plots.page import page_picture, table_of
 from ....plots.scene import Heat, Panel
 from ....plots.scene import Picture as Scene
 from ....storage.trial import Answer, Trial
+from ....study.study import Study
 
 Picture = dict[str, Any]
 
@@ -137,3 +139,42 @@ def drawn(
 def empty(title: str, why: str) -> Picture:
     """Returns a picture that only says why there is nothing to draw."""
     return {"kind": "none", "title": title, "summary": why}
+
+
+# -- objectives in words. A reward alone is the case of one objective. --
+
+
+def has_front(study: Study) -> bool:
+    """Returns whether a study has several objectives, so that no single trial is the best."""
+    return study.policy.objective_count > 1
+
+
+def names_of(study: Study) -> tuple[str, ...]:
+    """Returns the name of each value that a trial tells: "reward" or "loss", or the names of several objectives."""
+    return study.policy.objective_names if has_front(study) else (reward_label(study),)
+
+
+def said_with(study: Study) -> tuple[str, ...]:
+    """Returns the names that stand before the values of an answer: none before a single one."""
+    return study.policy.objective_names if has_front(study) else ()
+
+
+def goals_text(study: Study) -> str:
+    """Returns the goal of each objective in words."""
+    named = said_with(study) or (f"the {reward_label(study)}",)
+    return ", ".join(f"{goal} {name}" for goal, name in zip(study.goals, named, strict=True))
+
+
+def one_reward_alone(study: Study, what: str) -> str:
+    """Returns a sentence for a page that needs one reward, or "" for a study that has one.
+
+    Args:
+        study: of the page.
+        what: the subject of the page, such as "What learning cost".
+    """
+    if not has_front(study):
+        return ""
+    return (
+        f"{what} is a number of one reward, and this study has {study.policy.objective_count} objectives. The overview "
+        "has the hypervolume of the front by trial."
+    )

@@ -18,8 +18,7 @@ from ....study.quantities import quantities
 from ....study.study import Study
 from ....study.waiting import counted_trials
 from .front import NO_FRONT, front_now, reference_text
-from .objectives import has_front
-from .pictures import Picture, drawn, empty, short
+from .pictures import Picture, drawn, empty, has_front, short
 
 TITLE = "Progress"
 HEIGHTS = (3.0, 2.0)  # of the values, and of the gap to the best or a budget

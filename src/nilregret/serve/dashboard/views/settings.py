@@ -21,8 +21,7 @@ from ....study.function import space_of
 from ....study.study import Study
 from ...wire.messages import segment
 from ...work.deadlines import FACT, Rule
-from .objectives import goals_text, has_front, names_of
-from .pictures import each_short, short
+from .pictures import each_short, goals_text, has_front, names_of, short
 
 MOST_NAMED = 12  # parameters, options or sides in a list
 

@@ -20,7 +20,7 @@ from ....study.formatting import where
 from ....study.function import expected_gain
 from ....study.study import Study
 from .columns import columns_of, order_of
-from .objectives import has_front
+from .pictures import has_front
 from .status import PAUSED, WHY_PAUSED, believed, of_clicks, short_context, status, told_now
 
 SMALL = 0.01  # share of the spread of the rewards, below which a gain is next to nothing

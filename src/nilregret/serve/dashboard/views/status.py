@@ -21,8 +21,7 @@ from ....study.waiting import counted_from
 from ...watch.signals import AT_REST
 from .columns import STATES, columns_of, latest, order_of
 from .front import NO_FRONT, front_facts, front_now
-from .objectives import has_front
-from .pictures import reward_text, short
+from .pictures import has_front, reward_text, short
 
 RECENT = 20  # latest trials that decide whether a study is failing
 SILENT = 86_400.0  # seconds without an event after which a study with pending trials is called silent

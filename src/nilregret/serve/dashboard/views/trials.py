@@ -14,8 +14,7 @@ from ....study.study import Study
 from ....study.trial_json import trial_json
 from ....study.waiting import set_at_deadline
 from .grid import marks
-from .objectives import said_with
-from .pictures import interval_bars, reward_text, short
+from .pictures import interval_bars, reward_text, said_with, short
 from .status import short_context
 
 LOGARITHMS = [each.__name__ for each in (ExpectedImprovement, HypervolumeImprovement, ScalarisedImprovement)]

@@ -19,8 +19,7 @@ from ....study.study import Study
 from ....study.waiting import counted_trials
 from .alternatives import Alternative, has_posterior
 from .comparison import FIRST, SIDES, Comparison, compare
-from .objectives import one_reward_alone
-from .pictures import Picture, drawn, measured, short
+from .pictures import Picture, drawn, measured, one_reward_alone, short
 from .progress import not_yet
 
 POINTS = 200  # points of a curve
