@@ -134,15 +134,19 @@ def test_processes_are_sent_limits_too():
     ("answer", "constraints", "reason"),
     [
         ({"reward": 1.0, "latency": None}, "latency <= 50", "its entry 'latency' is not a number but None"),
-        ({"reward": 1.0, "latency": math.nan}, "latency <= 50", "not finite"),
         ((1.0, ["a"]), 1, "a constraint value of its answer is not a number: 'a'"),
         (1.0, lambda **_: "late", "the answer of the constraint <lambda> is not a number: 'late'"),
     ],
 )
-def test_an_answer_without_usable_constraint_values_is_a_failed_trial(answer, constraints, reason):
-    with pytest.raises(NoRegretError, match="The only trial failed") as raised:
+def test_a_first_answer_without_numbers_for_its_constraints_ends_the_run(answer, constraints, reason):
+    with pytest.raises(NoRegretError, match="The run ends at trial 0") as raised:
         tuned(lambda **_: answer, constraints=constraints, trials=1)
     assert reason in str(raised.value)
+
+
+def test_a_constraint_value_that_is_not_finite_fails_its_trial():
+    with pytest.raises(NoRegretError, match="The only trial failed.*not finite"):
+        tuned(lambda **_: {"reward": 1.0, "latency": math.nan}, constraints="latency <= 50", trials=1)
 
 
 @pytest.mark.parametrize(

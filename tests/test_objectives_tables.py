@@ -75,7 +75,7 @@ def test_a_table_of_ones_own_has_a_column_for_each_objective():
         ({"x": [0.5], "loss": [1.0], "recall": [None]}, r"Row 1 .*no 'recall'"),
         ({"x": [0.5], "loss": [None], "recall": [1.0]}, r"Row 1 .*no 'loss'"),
         ({"x": [0.5], "loss": [1.0], "recall": ["high"]}, r"'high' in column recall: it must be a number"),
-        ({"x": [0.5], "loss": [1.0], "recall": [2.0], "stds.loss": [-1.0]}, r"Row 1 .*`std`"),
+        ({"x": [0.5], "loss": [1.0], "recall": [2.0], "stds.loss": [-1.0]}, r"Row 1 .*`std.loss`"),
         ({"x": [0.5], "loss": [None], "recall": [None]}, "no row has a reward"),
     ],
 )

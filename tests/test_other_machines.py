@@ -222,5 +222,5 @@ def test_a_decision_of_another_machine_is_repeated():
     inwards = (box.upper - box.lower) * np.sign(box.upper + box.lower - 2.0 * study.trials[5].point)
     for share, repeated in ((4e-7, True), (4e-6, False)):
         there = study.trials[5]._replace(point=study.trials[5].point + share * inwards)
-        said = explanation(study.policy, study.goal, [*study.trials[:5], there], 5, seed=0)
+        said = explanation(study.policy, study.goals, [*study.trials[:5], there], 5, seed=0)
         assert said.repeated is repeated

@@ -271,6 +271,7 @@ GOOD = {
     "epochs": 2,
     "eta": 1.0,
     "search": SEARCH,
+    "reference": (-3.0, -3.0),
 }
 
 
@@ -304,7 +305,8 @@ def play(policy):
     if policy.context is not None:
         context = policy.context.points[0] if isinstance(policy.context, nr.Arms) else policy.context.lower
     for reward in (0.3, -0.2, 1.0):
-        study.tell(study.ask(context), reward, constraints=constraints)
+        told = reward if policy.objective_count == 1 else (reward,) * policy.objective_count
+        study.tell(study.ask(context), told, constraints=constraints)
     with contextlib.suppress(
         nr.errors.TrialError
     ):  # none is best where none satisfied the constraints, or after a restart

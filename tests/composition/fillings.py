@@ -86,6 +86,18 @@ def _by_log_probability(policy: Policy, other: str) -> Policy:
     return policy.using(constraints=nr.EveryRound(rule="probability", noise=NOISE), **score)
 
 
+def _front(policy: Policy, other: str) -> Policy:
+    score = {} if other == "score" else {"score": nr.slots.HypervolumeImprovement()}  # which it is for
+    return policy.using(constraints=nr.slots.Pareto(noise=NOISE), **score)
+
+
+def _of_front(score: object) -> Callable[[Policy, str], Policy]:
+    def put(policy: Policy, other: str) -> Policy:  # noqa: ARG001
+        return policy.using(score=score, constraints=nr.slots.Pareto(noise=NOISE))  # without which it is none
+
+    return put
+
+
 def _safe(policy: Policy, other: str) -> Policy:
     domain = policy.domain
     start = domain.points[:2] if isinstance(domain, nr.Arms) else domain.inside("start", [domain.lower, domain.upper])
@@ -199,6 +211,10 @@ FILLINGS = [
     _using("score", "`GaussianDraws`", nr.slots.GaussianDraws()),
     _using("score", "`PerCost`", nr.slots.PerCost("seconds")),
     _using("score", "`ThompsonSample` on a grid", ThompsonSample(grid=3)),
+    Filling("score", "`HypervolumeImprovement`", _of_front(nr.slots.HypervolumeImprovement())),
+    Filling("score", "`ScalarisedImprovement`", _of_front(nr.slots.ScalarisedImprovement())),
+    Filling("score", "`ScalarisedBound`", _of_front(nr.slots.ScalarisedBound())),
+    Filling("score", "`ScalarisedSample`", _of_front(nr.slots.ScalarisedSample())),
     *[Filling("domain", name, lambda policy, other: policy) for name in DOMAINS if name != "arms"],
     _using("refit", "`Refit`", nr.slots.Refit(every=5, restarts=0)),
     _using("refit", "`Refit(outputs='own')`", OWN),
@@ -211,6 +227,7 @@ FILLINGS = [
     _using("constraints", "`EveryRound`", nr.EveryRound(noise=NOISE)),
     Filling("constraints", "`EveryRound(rule='probability')`", _by_log_probability),
     _using("constraints", "`OnAverage`", nr.OnAverage(noise=NOISE, step=0.5)),
+    Filling("constraints", "`Pareto`", _front),
     Filling("constraints", "`Safe`", _safe),
     _using("switching", "`Lazy`", nr.slots.Lazy(factor=2.0)),
 ]  # fmt: skip
@@ -243,7 +260,65 @@ class Reason(NamedTuple):
 
 
 LEARNED = ("`Refit", "`LengthscaleBank`", "`RegretBalancing`", "`ArmModels`", "`EarlierStudies`")
+FRONTS = (
+    "`HypervolumeImprovement`",
+    "`ScalarisedImprovement`",
+    "`ScalarisedBound`",
+    "`ScalarisedSample`",
+    "`Pareto`",
+)
 REASONS = [
+    Reason(
+        FRONTS,
+        ("arms under a table of contexts", "arms under contexts of a box", "box under contexts of a box", "`ArmModels`"),
+        "without contexts|has none",
+        "A front is looked for once, and under contexts each has its own.",
+    ),
+    Reason(
+        ("`Pareto`",),
+        (
+            "`PosteriorMean`",
+            "`PosteriorDeviation`",
+            "`ExpectedImprovement`",
+            "`ProbabilityOfImprovement`",
+            "`RandomisedBound`",
+            "`ThompsonSample`",
+            "`GaussianDraws`",
+            "`PerCost`",
+        ),
+        "scores one reward",
+        "These scores are of one reward, and a front needs a score of all objectives.",
+    ),
+    Reason(
+        FRONTS[:4],
+        ("`EveryRound", "`OnAverage`", "`Safe`"),
+        "the policy has one",
+        "Scores of a front need the rule `Pareto`, which holds limits as `EveryRound` does.",
+    ),
+    Reason(
+        FRONTS,
+        ("`MultiplicativePenalty`", "`AdditivePenalty`"),
+        "one of the two, not both",
+        "A penalty charges for violations in the one function that is learned, and a front has several.",
+    ),
+    Reason(
+        FRONTS,
+        ("`Exposed`", "`LikelihoodRatio`", "`Bernoulli`", "`Poisson`", "`Bounded`"),
+        "counts an unanswered trial|Likelihood ratios|says more of one reward",
+        "Clicks and counts have posteriors of their own kind, for one reward.",
+    ),
+    Reason(
+        FRONTS,
+        ("`CensoredWidth`", "`CensoredBounds`"),
+        "are not censored",
+        "The theorem of Verma et al. is about one censored reward.",
+    ),
+    Reason(
+        FRONTS,
+        ("`Lazy`",),
+        "`Lazy` keeps",
+        "Runs of plays end when one reward is known well enough.",
+    ),
     Reason(
         ("`Discount`", "`DriftBank`", "`AllOf`"),
         LEARNED,

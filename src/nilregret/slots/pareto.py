@@ -19,6 +19,7 @@ from ..serialize import described
 from .acquisition import PointView, TableView
 from .base import Part, Policy
 from .constraints import Constraints, EveryRound
+from .objective import RewardAlone
 from .refit import Learning
 
 MOST_OBJECTIVES = 10
@@ -95,6 +96,11 @@ class Pareto(Constraints):
             raise InvalidInput(
                 f"`Pareto` looks for a front, and `{type(policy.score).__name__}` scores one reward.",
                 advice="Take `nr.slots.HypervolumeImprovement()`, or have `nr.auto(space, objectives=...)` choose.",
+            )
+        if policy.objective != RewardAlone():
+            raise InvalidInput(
+                f"`Pareto` learns numbers of any size, and `{type(policy.objective).__name__}` says more of one reward: "
+                "leave `reward` out. Usually clicks or counts were meant; tell their rates, which are numbers."
             )
         if policy.switching is not None:
             raise InvalidInput("A trial of several objectives is played once: leave `switching` out.")

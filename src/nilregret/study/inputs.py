@@ -78,12 +78,13 @@ class Inputs:
         if reward is None and g is not None:
             raise InvalidInput("Constraint values come together with the objectives, and no objective is told.")
         names = self.policy.objective_names
-        values = [self.reward(each, of) for of, each in zip(names, self._by_objective("reward", reward), strict=True)]
+        told = zip(names, self._by_objective("reward", reward), strict=True)
+        values = [self.reward(each, f"reward.{of}") for of, each in told]
         stds: list[float | None] = [None] * len(values)
         if std is not None:
             given = self._by_objective("std", std, missing=True)
             stds = [
-                None if each is None else self.std(each, f"std of {of}") for of, each in zip(names, given, strict=True)
+                None if each is None else self.std(each, f"std.{of}") for of, each in zip(names, given, strict=True)
             ]
         measured = () if metrics is None else self.metrics(metrics)
         others = tuple(map(Other, values[1:], stds[1:]))

@@ -698,7 +698,8 @@ class Queries(Generic[D]):
     def _envelope(self, points: Any, context: Any, channel: int = 0) -> Envelope:
         most = self.policy.output_count - 1 if has_channels(self.policy) else 0
         if type(channel) is not int or (channel and most):  # Policies without channels raise a clearer error.
-            why = "It is 0 for the reward, or the number of an objective or a constraint after it."
+            several = "an objective or " * (len(self.goals) > 1)
+            why = f"It is 0 for the reward, or the number of {several}a constraint, from 1."
             channel = integer("channel", channel, low=0, high=most or None, why=why)
         seen = self.inputs.context(context)
         if channel:

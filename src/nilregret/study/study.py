@@ -183,6 +183,7 @@ class Study(Queries[D]):
             listed = ", ".join(map(repr, database.names())) or "none"
             raise InvalidInput(f"There is no study {shown(name)} in {words_of(storage)}; it has: {listed}.")
         policy, about = loads(stored.policy), stored_facts(stored.about, f"Study {name!r} in {words_of(storage)}")
+        check_policy(policy)
         goal = as_given(goals_in(policy, check_goal(stored.goal)))
         return cls(
             policy, goal=goal, seed=stored.seed, storage=database, name=name, about=about,

@@ -71,7 +71,7 @@ R = TypeVar("R")
 LOG = logging.getLogger("nilregret.serve")
 AT = re.compile(r" - at `(?:\$|key in \$)\.?(.*?)`$")  # the place in a message of msgspec
 ENTRY = re.compile(r"(?:unknown|required) field `(.*?)`")  # the entry in a message of msgspec
-FIELD = re.compile(r"`(\w+)`")  # the entry that an error of the library begins with
+FIELD = re.compile(r"`(\w+(?:\.[^`]+)?)`")  # the entry that an error of the library begins with
 TOLD = "_nilregret_told"  # attribute of an error: its problem
 # Sentences about errors of the server, which any caller may read.
 AWAY = "The storage could not be used just now (the server's log has more under {id}). Try again."
