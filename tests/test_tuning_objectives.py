@@ -68,7 +68,7 @@ def test_the_front_and_the_best_for_weights(result):
     for asked in ("best_trial", "best_value", "best_parameters", "probability_best", "expected_loss"):
         with pytest.raises(TrialError, match=r"this study has 2 \(loss, recall\).*`front\(\)`"):
             getattr(result, asked)
-    with pytest.raises(TrialError, match=r"`front\(\)`"):
+    with pytest.raises(TrialError, match=r"`best` is for one objective.*`front\(\)`"):
         result.best()
     with pytest.raises(InvalidInput, match="lost"):
         result.best(weights={"lost": 1})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -213,6 +213,11 @@ def _objectives(objectives: int | Sequence[str], reference: Sequence[float] | No
             raise InvalidInput("`reference` is for several objectives, and there is one: leave it out.")
         return None if count == 1 else Pareto(objectives=count, reference=worst)
     names = tuple(objectives)
+    if isinstance(objectives, Mapping):
+        raise InvalidInput(
+            f"`objectives` is {shown(objectives)}, and a policy has no goals: pass a tuple of the names, and the goals "
+            "to the study, such as `goal=('minimize', 'maximize')`."
+        )
     if len(names) < 2:
         raise InvalidInput(f"`objectives` is {shown(objectives)}: a single one is a reward, so leave it out.")
     return Pareto(objectives=len(names), names=names, reference=worst)

@@ -161,7 +161,7 @@ scatter_option = click.option(
 )
 std_option = click.option(
     "--std", metavar="S", callback=_numbers,
-    help="Standard deviation of the noise of REWARD, in its units, where it is known.",
+    help="Standard deviation of the noise of REWARD, in its units, where it is known; of several objectives 0.1,2.",
 )  # fmt: skip
 
 

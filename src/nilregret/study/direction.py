@@ -51,6 +51,11 @@ def goals_of(policy: AnyPolicy, goal: Any) -> tuple[Goal, ...]:
         goal: a word for all objectives, or a word for each.
     """
     count, known = policy.objective_count, _known_goals(policy)
+    if isinstance(goal, dict):
+        order = ", ".join(policy.objective_names)
+        raise InvalidInput(
+            f"`goal` is {shown(goal)}: pass a word for all objectives, or a tuple in their order ({order})."
+        )
     if isinstance(goal, tuple | list) and (count > 1 or len(goal) > 1):
         if len(goal) != count:
             raise InvalidInput(

@@ -138,7 +138,8 @@ def checked_weights(weights: Any, names: tuple[str, ...]) -> Array:
             f"`weights` is {shown(weights)}: it must be a number for each objective ({', '.join(names)}), or a dict of "
             "these names."
         )
-    found = np.array([number("weights", each, low=0.0, high=LARGEST_REWARD) for each in listed])
+    each = zip(names, listed, strict=True)
+    found = np.array([number(f"weight of {name}", one, low=0.0, high=LARGEST_REWARD) for name, one in each])
     if not found.any():
         raise InvalidInput("`weights` are all 0: give at least one objective a weight.")
     return np.asarray(found / found.max())

@@ -121,7 +121,8 @@ class Result(Generic[D]):
         Args:
             weights: weight of each of several objectives, by name or in order.
         """
-        return self.best_trial if weights is None else self.study.best(weights=weights)
+        several = self.study.policy.objective_count > 1
+        return self.study.best(weights=weights) if several or weights is not None else self.best_trial
 
     @property
     def feasible(self) -> bool | None:
