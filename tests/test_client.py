@@ -152,6 +152,7 @@ def test_what_was_told_stands(url):
         (lambda client: client.create("made", POLICY).tell(7, 1.0), nr.errors.InvalidInput, "pass what `ask` returned"),
         (lambda client: client.create("made", POLICY).ask(key="ü"), nr.errors.InvalidInput, "`key`"),
         (lambda client: client.create("made", POLICY).tell("x", float("nan")), nr.errors.InvalidInput, "`reward`"),
+        (lambda client: client.create("made", POLICY).tell("x", (1, None)), nr.errors.InvalidInput, r"`reward\[1\]`"),
         (lambda client: client.create("made", POLICY, seed=1), nr.errors.TrialError, "seed"),
         (lambda client: client.study("mad"), nr.errors.TrialError, r"`client.studies\(\)` lists"),
     ],

@@ -107,6 +107,7 @@ def test_progress_is_the_volume_of_the_front_or_a_number_that_was_chosen(front):
     assert np.isclose(line["y"][-1], front.hypervolume(), rtol=1e-3)
     assert (np.diff(line["y"]) >= 0.0).all()
     assert f"measured from {status(front, now=NOW)['front']['against']}" in volume["summary"]
+    assert re.search(r"; (the last trial made it grow|it last grew by .* ago)\.$", volume["summary"])
     offered = channels_of(front, "1")
     assert [each["text"] for each in offered][:3] == ["hypervolume of the front", "loss", "recall"]
     assert [each["chosen"] for each in offered][:3] == [False, False, True]

@@ -244,7 +244,9 @@ def volume_panel(study: Study, found: Front) -> Panel:
     grown = np.flatnonzero(np.diff(curve, prepend=0.0) > GROWTH * curve.max(initial=0.0))
     later = study.trials[int(grown[-1]) + 1 :] if len(grown) else ()
     last = sum(trial.state != "pending" for trial in later)
-    said = f"last grew by more than {GROWTH:.0%}: {many(last, 'trial')} ago" if last else "the last trial made it grow"
+    said = (
+        f"it last grew by more than {GROWTH:.0%}: {many(last, 'trial')} ago" if last else "the last trial made it grow"
+    )
     said = said if len(grown) else ""
     end = max((trial.number for trial in study.trials if trial.state != "pending"), default=0) + 0.5
     line = _steps(np.arange(float(len(curve))), curve, end, "volume of the front, by the means of now")

@@ -84,7 +84,7 @@ def _volume_picture(study: Study) -> Picture:
     grown = panel.title.partition("\n")[2]
     summary = (
         f"{many(answered, 'answer')} of {many(len(study.trials), 'trial')}: the front of posterior means covers "
-        f"{short(front.hypervolume)}, measured from {reference_text(study)}{f'; it {grown}' * bool(grown)}."
+        f"{short(front.hypervolume)}, measured from {reference_text(study)}{f'; {grown}' * bool(grown)}."
     )
     return drawn(TITLE, summary, [replace(panel, title="")])
 
