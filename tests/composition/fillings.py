@@ -92,7 +92,7 @@ def _front(policy: Policy, other: str) -> Policy:
 
 
 def _of_front(score: object) -> Callable[[Policy, str], Policy]:
-    def put(policy: Policy, other: str) -> Policy:  # noqa: ARG001
+    def put(policy: Policy, other: str) -> Policy:
         return policy.using(score=score, constraints=nr.slots.Pareto(noise=NOISE))  # without which it is none
 
     return put
@@ -270,7 +270,12 @@ FRONTS = (
 REASONS = [
     Reason(
         FRONTS,
-        ("arms under a table of contexts", "arms under contexts of a box", "box under contexts of a box", "`ArmModels`"),
+        (
+            "arms under a table of contexts",
+            "arms under contexts of a box",
+            "box under contexts of a box",
+            "`ArmModels`",
+        ),
         "without contexts|has none",
         "A front is looked for once, and under contexts each has its own.",
     ),
