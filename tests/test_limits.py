@@ -145,7 +145,7 @@ def test_a_first_answer_without_numbers_for_its_constraints_ends_the_run(answer,
 
 
 def test_a_constraint_value_that_is_not_finite_fails_its_trial():
-    with pytest.raises(NoRegretError, match="The only trial failed.*not finite"):
+    with pytest.raises(NoRegretError, match=r"The only trial failed.*not finite"):
         tuned(lambda **_: {"reward": 1.0, "latency": math.nan}, constraints="latency <= 50", trials=1)
 
 

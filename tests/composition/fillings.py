@@ -309,7 +309,7 @@ REASONS = [
     Reason(
         FRONTS,
         ("`Exposed`", "`LikelihoodRatio`", "`Bernoulli`", "`Poisson`", "`Bounded`"),
-        "counts an unanswered trial|Likelihood ratios|says more of one reward",
+        "counts an unanswered trial|Likelihood ratios|says more of a reward",
         "Clicks and counts have posteriors of their own kind, for one reward.",
     ),
     Reason(

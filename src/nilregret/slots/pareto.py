@@ -99,8 +99,8 @@ class Pareto(Constraints):
             )
         if policy.objective != RewardAlone():
             raise InvalidInput(
-                f"`Pareto` learns numbers of any size, and `{type(policy.objective).__name__}` says more of one reward: "
-                "leave `reward` out. Usually clicks or counts were meant; tell their rates, which are numbers."
+                f"`Pareto` learns numbers of any size, and `{type(policy.objective).__name__}` says more of a reward. "
+                "Leave `reward` out. Usually clicks or counts were meant: tell their rates, which are numbers."
             )
         if policy.switching is not None:
             raise InvalidInput("A trial of several objectives is played once: leave `switching` out.")
