@@ -67,7 +67,10 @@ def goals_of(policy: AnyPolicy, goal: Any) -> tuple[Goal, ...]:
         found = (check_goal(goal),) * count
         found = known if known is not None and goal == GOALS[0] else found
     if known is not None and known != found:
-        raise InvalidInput(f"`goal` is {shown(goal)}, and the objectives of the policy have the goals {known!r}.")
+        raise InvalidInput(
+            f"`goal` is {shown(goal)}, and the objectives of the policy have the goals {known!r}. A study on "
+            "record keeps its goals: another `name` begins a new one."
+        )
     return found
 
 
