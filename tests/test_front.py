@@ -215,3 +215,29 @@ def test_a_change_is_noticed_in_any_objective():
         trial = study.ask()
         study.tell(trial, (0.05 * rng.normal(), (2.0 if n < 40 else -2.0) + 0.05 * rng.normal()))
     assert study.restarts
+
+
+def test_a_front_of_exact_values_has_no_trial_that_another_one_beats():
+    """Posterior means of exact values differ by rounding."""
+
+    def costs_of(x, n):
+        return (x - 0.3) ** 2 + 1 / n, n * 1.5
+
+    space = nr.Space(x=nr.Float(0, 1), n=nr.Int(1, 9))
+    study = nr.Study(nr.auto(space, objectives=2, budget=18).using(search=SEARCH), goal="minimize")
+    for _ in range(18):
+        trial = study.ask()
+        study.tell(trial, costs_of(**trial.parameters))
+    told = [trial.values for trial in study.trials]
+    beaten = [
+        trial.number for trial in study.front() for a, b in told
+        if a <= trial.values[0] and b <= trial.values[1] and (a, b) != trial.values
+    ]  # fmt: skip
+    assert beaten == []
+
+
+def test_where_nothing_is_feasible_weights_name_the_closest_trial():
+    study = nr.Study(policy(constraints=1), goal="minimize")
+    study.add({"x": 0.1, "y": 0.1}, (0.0, 0.0), constraints=[1.0])
+    with pytest.raises(TrialError, match="satisfied all constraints"):
+        study.best(weights=(1, 1))

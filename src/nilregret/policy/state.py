@@ -277,6 +277,11 @@ class State:
         """Returns the bounds of output j, from 1, in the next round."""
         return self.outputs.other_envelope(j, points, context)
 
+    @property
+    def tells_exactly(self) -> bool:
+        """True if fits have found no noise that would matter in any objective (see `OutputModel`)."""
+        return all(output.tells_exactly for output in self.outputs.objectives)
+
     def objective_means(self, trials: list[Trial]) -> Array:
         """Returns posterior means of all objectives at answered trials, `(n, k)`: medians of warped values."""
         return np.stack([output.posterior.means(trials) for output in self.outputs.objectives], axis=1)

@@ -13,8 +13,8 @@ from ..errors import InvalidInput, TrialError
 from ..policy.state import State
 from ..storage.record import Trial
 from ..theory.fronts import hypervolume, non_dominated, reference_point
-from .best import answered_trials, within_limits
-from .direction import AnyPolicy, AnyState, Goal, signs_of, told_envelope
+from .best import answered_trials, is_noisy, within_limits
+from .direction import AnyPolicy, AnyState, Goal, goals_in, signs_of, told_envelope
 
 
 class Front(NamedTuple):
@@ -67,9 +67,10 @@ def front_of(
 
 
 def compared(policy: AnyPolicy, state: State, trials: Iterable[Trial]) -> tuple[list[Trial], Array]:
-    """Returns the answered trials that may be on the front, one for each point, and their posterior means, `(n, k)`.
+    """Returns the answered trials that may be on the front, one for each point, and the values compared, `(n, k)`.
 
-    All objectives are maximised. Left out are trials that were told to violate a constraint, or of which the model
+    These are posterior means. If fits have found no noise, and none was seen, they are the values told. Otherwise means
+    that differ by rounding would put trials on the front that another one beats. All objectives are maximised. Left out are trials that were told to violate a constraint, or of which the model
     takes one to be violated, if there are others.
     """
     try:
@@ -81,7 +82,12 @@ def compared(policy: AnyPolicy, state: State, trials: Iterable[Trial]) -> tuple[
     inside = state.inside(each) if each else None
     if inside is not None and inside.any():
         each = [trial for trial, is_inside in zip(each, inside, strict=True) if is_inside]
-    return each, state.objective_means(each) if each else np.zeros((0, policy.objective_count))
+    if not each:
+        return each, np.zeros((0, policy.objective_count))
+    if state.tells_exactly and not is_noisy(answered):
+        told = np.array([trial.values for trial in each])
+        return each, signs_of(goals_in(policy, "maximize")) * told
+    return each, state.objective_means(each)
 
 
 def _in_order(means: Array, k: int) -> IndexArray:

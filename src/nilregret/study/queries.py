@@ -21,6 +21,7 @@ from ..slots.constraints import OnAverage
 from ..slots.envelope import Envelope
 from ..slots.lengthscales import Lengthscales
 from ..slots.memory import Evidence
+from ..slots.objective import satisfying
 from ..slots.refit import Refitted
 from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.trial import Trial
@@ -356,7 +357,7 @@ class Queries(Generic[D]):
         """Returns the front of several objectives: the answered trials that no other one beats in the posterior means.
 
         A trial beats another one if it is at least as good in every objective, and better in one. Means are compared
-        since under noise values told by chance would hide good trials. Trials that violate a constraint are left out.
+        since under noise values told by chance would hide good trials. Without noise it is values told. Trials that violate a constraint are left out.
         Of several trials at one point, the earliest is returned. With one objective, the front is the best trial.
 
         Returns:
@@ -433,6 +434,8 @@ class Queries(Generic[D]):
         array([3.])
         """
         if weights is not None and len(self.goals) > 1:
+            if not self.front() and self.policy.constraint_count:
+                satisfying(self._in_use())  # This raises an error that names the closest trial.
             self.inputs.context(context)  # This raises an error, since there are no contexts.
             return weighted_best(self.front_values(), self.goals, self.policy.objective_names, weights)
         check_one_objective(self.policy, "best")
