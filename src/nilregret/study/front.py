@@ -70,8 +70,10 @@ def compared(policy: AnyPolicy, state: State, trials: Iterable[Trial]) -> tuple[
     """Returns the answered trials that may be on the front, one for each point, and the values compared, `(n, k)`.
 
     These are posterior means. If fits have found no noise, and none was seen, they are the values told. Otherwise means
-    that differ by rounding would put trials on the front that another one beats. All objectives are maximised. Left out are trials that were told to violate a constraint, or of which the model
-    takes one to be violated, if there are others.
+    that differ by rounding would put trials on the front that another one beats. All objectives are maximised.
+
+    Left out are trials that were told to violate a constraint, or of which the model takes one to be violated, if there
+    are others.
     """
     try:
         answered = within_limits(policy, answered_trials(state, trials))

@@ -357,8 +357,9 @@ class Queries(Generic[D]):
         """Returns the front of several objectives: the answered trials that no other one beats in the posterior means.
 
         A trial beats another one if it is at least as good in every objective, and better in one. Means are compared
-        since under noise values told by chance would hide good trials. Without noise it is values told. Trials that violate a constraint are left out.
-        Of several trials at one point, the earliest is returned. With one objective, the front is the best trial.
+        since under noise values told by chance would hide good trials. Where fits have found no noise, the values told
+        are compared. Trials that violate a constraint are left out. Of several trials at one point, the earliest is
+        returned. With one objective, the front is the best trial.
 
         Returns:
             The best trial of each objective first, in the order of the objectives. Then the others by the first one.
