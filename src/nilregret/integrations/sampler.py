@@ -104,9 +104,9 @@ class NoRegretSampler(BaseSampler):
 
     Args:
         policy: None for `nr.auto` on the space of the completed trials, with as many objectives as the study has
-            directions. Or a function that makes a policy of such a space, as `lambda space: nr.auto(space, budget=50,
-            answers="late")`. Or a policy of an `nr.Space` (or of arms of one), which is then the space from the first
-            trial on.
+            directions. Or a function that makes a policy of such a space, as
+            `lambda space: nr.auto(space, budget=50, answers="late")`. Or a policy of an `nr.Space` (or of arms of
+            one), which is then the space from the first trial on.
         seed: seed of all random choices, a whole number >= 0.
         constraints_func: returns the constraint values of a finished trial, each satisfied when <= 0, as for Optuna's
             samplers. `Trial.set_constraint` does the same without a function.
