@@ -172,6 +172,30 @@ def test_a_scalarised_improvement_agrees_with_integration():
                 assert found.values[0] == pytest.approx(math.log(exact), abs=1e-4)
 
 
+@pytest.mark.parametrize("means", [(0.93343, 1.05507), (0.8915, 1.0)])
+def test_a_scalarised_improvement_is_smooth_where_a_surer_objective_fails_first(means):
+    """An objective that is unsure just before a sure one fails gets nodes of its own: values and slopes are right."""
+    mean, std, weights, best = np.array(means), np.array([0.003, 0.03]), np.array([0.63307, 0.7741]), 0.2
+
+    def integral(mean, std):
+        cuts = [(m + c * s) / w for m, s, w in zip(mean, std, weights, strict=True) for c in (-8, -4, -2, 0, 2, 4, 8)]
+        cuts = sorted(each for each in [best, *cuts] if best <= each <= ((mean + 8 * std) / weights).min())
+
+        def above(t):
+            return 2.0 * t * norm.cdf((mean - weights * t) / std).prod()
+
+        return math.log(sum(quad(above, a, b, epsabs=1e-13, epsrel=1e-12)[0] for a, b in pairwise(cuts)))
+
+    found = log_scalarised_improvement(mean[:, None], std[:, None], weights, best)
+    assert found.values[0] == pytest.approx(integral(mean, std), abs=1e-4)
+    for i in range(2):
+        step = 1e-3 * std * (np.arange(2) == i)
+        by_mean = (integral(mean + step, std) - integral(mean - step, std)) / (2.0 * step[i])
+        by_std = (integral(mean, std + step) - integral(mean, std - step)) / (2.0 * step[i])
+        assert found.by_mean[i, 0] == pytest.approx(by_mean, abs=0.02)
+        assert found.by_std[i, 0] == pytest.approx(by_std, abs=0.02)
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e-2, 1e3])
 def test_slopes_are_those_of_the_values(scale):
     """Derivatives in means and deviations agree with differences where EHVI is e^-1000, and where boxes are narrow."""

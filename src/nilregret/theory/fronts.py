@@ -41,7 +41,7 @@ MOST_AT_ONCE = 2**20  # boxes times candidates in memory at once
 LEAST_WEIGHT = 1e-9  # lower limit of a coordinate of a direction, against division by 0
 DEPTH = 36.0  # twice the nats by which the probability of an improvement falls over the range of integration
 CERTAIN = 6.0  # standard deviations below the mean down to which f exceeds a level for sure
-NODES = 8, 16  # of the quadrature: where the first objective to fail is certain, and beyond
+NODES = 6, 12, 16  # of the quadrature: where all objectives are certain, where the first to fail is, and beyond
 
 
 class Slopes(NamedTuple):
@@ -305,8 +305,9 @@ def log_scalarised_improvement(mean: Array, std: Array, weights: Array, best: fl
 
         E = integral from `best` of k t^(k-1) prod_i Phi((mu_i - lambda_i t) / sigma_i) dt.
 
-    Gauss-Legendre quadrature is in two parts, with the end of the first where the objective that fails first is no
-    longer certain. Over lambda uniform on the positive sphere and `best` = max_y s(y), c_k E is EHVI in the mean.
+    Gauss-Legendre quadrature is in three parts. The first ends where some objective is no longer certain, the second
+    where the one that fails first is not. Over lambda uniform on the positive sphere and `best` = max_y s(y), c_k E is
+    EHVI in the mean.
 
     Args:
         mean: `(k, n)`, less the reference.
@@ -322,8 +323,8 @@ def log_scalarised_improvement(mean: Array, std: Array, weights: Array, best: fl
     reach = (np.maximum(z, 0.0) + DEPTH / (np.sqrt(below**2 + DEPTH) - below)) * pace
     first = reach.argmin(axis=0)[None]
     end = np.take_along_axis(reach, first, axis=0)[0]
-    certain = np.take_along_axis(np.maximum(z - CERTAIN, 0.0) * pace, first, axis=0)[0]
-    step, log_weight = _quadrature(certain, end)
+    certain = np.maximum(z - CERTAIN, 0.0) * pace
+    step, log_weight = _quadrature(certain.min(axis=0), np.take_along_axis(certain, first, axis=0)[0], end)
     at = z[:, None] - step / pace[:, None]  # (k, q, n)
     k = len(weights)
     with np.errstate(divide="ignore"):  # A part without length begins at t = 0.
@@ -333,14 +334,14 @@ def log_scalarised_improvement(mean: Array, std: Array, weights: Array, best: fl
     return Slopes(values, rates.sum(axis=1), -(rates * at).sum(axis=1))
 
 
-def _quadrature(middle: Array, end: Array) -> tuple[Array, Array]:
-    """Returns nodes and logarithms of weights, `(q, n)` each, for integrals from 0 to `middle` and on to `end`."""
+def _quadrature(*ends: Array) -> tuple[Array, Array]:
+    """Returns nodes and logarithms of weights, `(q, n)` each, for integrals from 0 to the first end, and on to each."""
     steps, logs = [], []
-    for count, start, length in ((NODES[0], 0.0 * middle, middle), (NODES[1], middle, end - middle)):
+    for count, start, end in zip(NODES, (np.zeros_like(ends[0]), *ends), ends, strict=False):
         nodes, weights = _legendre(count)
         with np.errstate(divide="ignore"):  # A part without length has no weight.
-            logs.append(np.log(weights) + np.log(length))
-        steps.append(start + nodes * length)
+            logs.append(np.log(weights) + np.log(end - start))
+        steps.append(start + nodes * (end - start))
     return np.concatenate(steps), np.concatenate(logs)
 
 
