@@ -209,7 +209,7 @@ class ScalarisedImprovement(VolumeScore):
     """The logarithm of the expected improvement along random directions, whose mean is that of the hypervolume.
 
     The improvement is that of max_y min_i ((y_i - r_i) / (lambda_i s_i))^k (Golovin & Zhang 2020), with directions
-    drawn anew in each round. It costs the same for every number of objectives.
+    drawn anew in each round. Its cost grows in proportion to the number of objectives.
 
     Attributes:
         directions: number of directions in a round, whose improvements are averaged.
