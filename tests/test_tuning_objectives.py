@@ -110,7 +110,7 @@ def test_a_front_with_no_answer_is_empty():
     assert none.front == []
     assert "front: no trial, as nothing was feasible" in repr(none)
     assert none._repr_html_().count("<strong>") == 0
-    with pytest.raises(TrialError, match="front"):
+    with pytest.raises(TrialError, match="satisfied all constraints"):
         none.best(weights={"a": 1})
 
 
