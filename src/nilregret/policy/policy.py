@@ -16,7 +16,7 @@ from ..errors import InvalidInput
 from ..gp.linear_model import Candidate
 from ..kernels import Kernel, check_kernel
 from ..slots.by_name import SLOTS, check_part, chosen, part_of, parts_for_constraints
-from ..slots.constraints import Constraints
+from ..slots.constraints import Constraints, objective_names
 from ..slots.envelope import Confidence, Window
 from ..slots.explore import Explore, NoExploration, UniformExploration, forced_in_turn
 from ..slots.memory import Forever, Memory, RestartOnChange, detects_by_rounds, joined
@@ -198,7 +198,7 @@ class Policy(Generic[D]):
         count = self.objective_count
         if count == 1:
             return ("reward",)
-        return getattr(self.constraints, "names", None) or tuple(f"objective {i + 1}" for i in range(count))
+        return objective_names(getattr(self.constraints, "names", None), count)
 
     @property
     def window(self) -> Window | None:

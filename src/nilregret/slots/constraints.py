@@ -485,6 +485,11 @@ class _Prices(Copyable, DualState):
         self._sum = np.zeros(rule.count)
 
 
+def objective_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
+    """Returns the names of several objectives, which are numbered if none are given."""
+    return tuple(names) if names else tuple(f"objective {i + 1}" for i in range(count))
+
+
 def one_for(value: Any, j: int) -> Any:
     """Returns the value of constraint j, counted from 0, from one value for all or a tuple."""
     return value[j] if isinstance(value, tuple) else value

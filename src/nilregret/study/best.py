@@ -17,7 +17,7 @@ from ..policy.state import State
 from ..slots.objective import satisfying
 from ..storage.record import Trial
 from ..theory.fronts import non_dominated
-from .direction import AnyPolicy, AnyState, Goal, has_channels, on_average, reward_trial
+from .direction import AnyPolicy, AnyState, Goal, has_channels, on_average, reward_trial, signs_of
 
 DRAWS = 8192  # joint draws behind a probability, whose standard error is then at most 0.006
 MOST_COMPARED = 512  # points that are drawn together, those of the best posterior means
@@ -129,9 +129,8 @@ def told_front(trials: Iterable[Trial], goals: Sequence[Goal]) -> list[Trial]:
         best = told_best(trials, goals[0])
         return [] if best is None else [best]
     told = [trial for trial in trials if trial.reward is not None]
-    signs = np.array([1.0 if goal == "maximize" else -1.0 for goal in goals])
     values = np.array([trial.values for trial in told]).reshape(len(told), len(goals))
-    return list(compress(told, non_dominated(signs * values)))
+    return list(compress(told, non_dominated(signs_of(goals) * values)))
 
 
 def within_limits(policy: AnyPolicy, trials: Iterable[Trial]) -> list[Trial]:

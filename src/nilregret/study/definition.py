@@ -14,6 +14,7 @@ from ..domains.space import column_order
 from ..errors import InvalidInput, StorageError
 from ..policy.policy import Policy
 from ..serialize import from_plain, loads, plain_loads
+from ..slots.constraints import objective_names
 from ..storage.base import StoredStudy
 from .direction import AnyPolicy, Goal
 
@@ -118,8 +119,7 @@ def objectives_of(stored: StoredStudy) -> dict[str, Goal]:
     goals: list[Goal] | None = rule.get("goals") if isinstance(rule, dict) else None
     if goals is None:
         return {}
-    names = rule.get("names") or [f"objective {i + 1}" for i in range(len(goals))]
-    return dict(zip(names, goals, strict=True))
+    return dict(zip(objective_names(rule.get("names"), len(goals)), goals, strict=True))
 
 
 PROPENSITIES = "propensities"  # The fact that decisions are recorded with their probability.

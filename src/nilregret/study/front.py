@@ -1,4 +1,4 @@
-"""The front of several objectives: the answered trials that no other one beats in the posterior means."""
+"""The front of several objectives: the answered trials that no other one beats."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class Front(NamedTuple):
         std: posterior standard deviation, `(n, k)`.
         lower: lower bound, `(n, k)`, as of `Study.bounds`.
         upper: upper bound, `(n, k)`.
-        hypervolume: volume between the front of posterior means and `reference`, the product of the units.
+        hypervolume: volume between the front and `reference`, the product of the units. It is of posterior means, or of
+            the values told if fits have found no noise.
         reference: the worst value of each objective that counts, `(k,)`: that of the policy, or one that follows from
             the answers. The volume is 0 without any answer.
     """
@@ -53,8 +54,8 @@ def front_of(
         reference: the worst values that count, in the units told, or None.
     """
     signs = signs_of(goals)
-    rule = None if policy.objective_count == 1 else cast(Any, policy).constraints
-    given = getattr(rule, "reference", None) if reference is None else _given(reference, policy.objective_names)
+    rule = cast(Any, policy).constraints
+    given = rule.reference if reference is None else _given(reference, policy.objective_names)
     each, means = compared(policy, cast(State, state), trials)
     found = _in_order(means, len(goals))
     if given is not None:
@@ -182,7 +183,7 @@ def volumes(values: Array, reference: Array) -> Array:
 
 
 def believed_values(study: Any) -> Array:
-    """Returns the posterior means of now at each trial, all maximised, `(trials, k)`.
+    """Returns what trials are compared by now (see `compared`), all maximised, `(trials, k)`.
 
     A trial that cannot be on the front has NaN, since it failed, waits, or violates a constraint.
     """

@@ -435,10 +435,11 @@ class Queries(Generic[D]):
         array([3.])
         """
         if weights is not None and len(self.goals) > 1:
-            if not self.front() and self.policy.constraint_count:
+            found = self.front_values()
+            if not found.trials and self.policy.constraint_count:
                 satisfying(self._in_use())  # This raises an error that names the closest trial.
             self.inputs.context(context)  # This raises an error, since there are no contexts.
-            return weighted_best(self.front_values(), self.goals, self.policy.objective_names, weights)
+            return weighted_best(found, self.goals, self.policy.objective_names, weights)
         check_one_objective(self.policy, "best")
         if weights is not None:
             raise InvalidInput("`weights` are for several objectives, and this study has one: leave them out.")

@@ -13,6 +13,7 @@ from .._utils.checks import many
 from .._utils.numerals import numeral, numerals
 from ..errors import printable
 from ..storage.record import Trial
+from ..study.direction import signs_of
 from ..study.formatting import where
 from ..study.study import Study
 
@@ -62,7 +63,7 @@ class Bar:
         self._file = sys.stderr if file is None else file
         self._show = show and self._file is not None
         self._summary, self._name, self._trials = summary, printable(name), trials
-        self._signs = [1.0 if goal == "maximize" else -1.0 for goal in goals]
+        self._signs = signs_of(goals)
         self._front: list[Trial] = []  # Trials that no other one beats in the values told: the best, of one objective.
         self._counts: Counter[str] = Counter()
         self._reasons: set[str] = set()

@@ -28,7 +28,6 @@ from ...gp.choice import posterior_on_arms
 from ...kernels import Kernel
 from ...slots.acquisition import Known, TableView
 from ...slots.envelope import Bounds, Envelope
-from ...slots.feasibility import admitted
 from ...slots.propensities import ScoreLaw
 from ...storage.record import Trial
 from ..availability import Available
@@ -293,10 +292,7 @@ class _Table(TableView):
     @cached_property
     def _aims(self) -> tuple[Limit, ...]:
         """The beliefs about all objectives, in units without a centre."""
-        question = self._question
-        others = () if question.limits is None else question.limits.objectives
-        each = (Limit(self._belief, question.bounds, question.units), *others)
-        return tuple(one._replace(units=one.units._replace(center=0.0)) for one in each)
+        return self._question.aims(self._belief)
 
     @staticmethod
     def _bounds(each: tuple[Limit, ...], cells: IndexArray | None) -> list[Envelope]:
@@ -312,21 +308,16 @@ class _Table(TableView):
         return [self._drawn(one.belief, one.units) for one in self._aims]
 
     def known_objectives(self) -> Known:
-        limits, aims = self._question.limits, self._aims
-        if limits is None or limits.front is None or not len(limits.front.points):
-            return Known(self.points[:0], np.zeros((0, len(aims))), np.zeros(0, dtype=bool), np.zeros((0, len(aims))))
-        points, observed, _ = limits.front
-        arms, cells = self._engine.domain.index(points), self._engine.cells(self._question.context)
-        here = arms if cells is None else cells[arms]
-        means = [one.units.rewards(one.belief.mean(here), np.zeros(0))[0] for one in aims]
-        each = self._bounds(self._each(), here)
-        inside = admitted(each) if each else np.ones(len(points), dtype=bool)
-        return Known(points, np.stack(means, axis=1), inside, observed)
+        def cells_of(points: Array) -> IndexArray:
+            arms, cells = self._engine.domain.index(points), self._engine.cells(self._question.context)
+            return arms if cells is None else cells[arms]
+
+        return self._question.known_objectives(self._belief, cells_of)
 
     @property
     def given_reference(self) -> Array | None:
-        limits = self._question.limits
-        return None if limits is None or limits.front is None else limits.front.reference
+        front = self._question.front
+        return None if front is None else front.reference
 
     def informs(self, places: IndexArray, goals: IndexArray) -> Array:
         cells = np.arange(len(self.points)) if (where := self._where()) is None else where

@@ -28,7 +28,7 @@ from ...gp.linear_model import Candidate
 from ...gp.mixture import Ensemble
 from ...gp.warping import AnyWarp
 from ...kernels import Kernel
-from ...slots.acquisition import PointView, TableView
+from ...slots.acquisition import Known, PointView, TableView
 from ...slots.constraints import Constraints
 from ...slots.envelope import Bounds, DualState, Envelope
 from ...slots.feasibility import admitted
@@ -214,6 +214,34 @@ class Question(NamedTuple):
         """The multiplier of the standard deviation in draws: that of the score, or of the bounds."""
         own = self.score.own_width
         return self.bounds.width if own is None else own
+
+    def aims(self, belief: Any) -> tuple[Limit, ...]:
+        """Returns the beliefs about all objectives, of which `belief` is the first, in units without a centre."""
+        others = () if self.limits is None else self.limits.objectives
+        each = (Limit(belief, self.bounds, self.units), *others)
+        return tuple(one._replace(units=one.units._replace(center=0.0)) for one in each)
+
+    @property
+    def front(self) -> Front | None:
+        """The points of a front, or None if the policy has a single objective."""
+        return None if self.limits is None else self.limits.front
+
+    def known_objectives(self, belief: Any, cells_of: Callable[[Array], Any]) -> Known:
+        """Returns the objectives at the points that were tried.
+
+        Args:
+            belief: about the first objective.
+            cells_of: returns the cells of points `(n, d)` under the context of the round.
+        """
+        aims, front = self.aims(belief), self.front
+        if front is None or self.limits is None or not len(front.points):
+            none = np.zeros((0, len(aims)))
+            return Known(np.zeros((0, 0)) if front is None else front.points, none, np.zeros(0, dtype=bool), none)
+        cells = cells_of(front.points)
+        means = [one.units.rewards(one.belief.mean(cells), np.zeros(0))[0] for one in aims]
+        limits = [b(*units.rewards(*each.predict(cells)), cells) for each, b, units in self.limits.constraints]
+        inside = admitted(limits) if limits else np.ones(len(front.points), dtype=bool)
+        return Known(front.points, np.stack(means, axis=1), inside, front.observed)
 
     def centred(self) -> Question:
         """Returns the question for rewards less the centre, if the bounds allow that. The centre would cost digits."""

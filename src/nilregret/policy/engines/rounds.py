@@ -15,7 +15,6 @@ from ...domains.search.boxes import AcquisitionFunction, coarse
 from ...gp import PointBelief
 from ...slots.acquisition import LOG_RESOLUTION, Known, PointView, Pointwise
 from ...slots.envelope import Envelope
-from ...slots.feasibility import admitted
 from ...slots.propensities import ScoreLaw
 from .base import Limit, Limits, Question, best_admitted, law_of_draw, moved, multiple
 
@@ -102,10 +101,7 @@ class PointRound(PointView):
     @cached_property
     def _aims(self) -> tuple[Limit, ...]:
         """The beliefs about all objectives, in units without a centre."""
-        question = self._question
-        others = () if question.limits is None else question.limits.objectives
-        each = (Limit(self._belief, question.bounds, question.units), *others)
-        return tuple(one._replace(units=one.units._replace(center=0.0)) for one in each)
+        return self._question.aims(self._belief)
 
     def limits(self, points: Array | None = None) -> list[Envelope]:
         """Returns the bounds of each constraint at points `(n, d)`, or at the view's own points."""
@@ -144,14 +140,8 @@ class PointRound(PointView):
 
     def known_objectives(self) -> Known:
         """Returns the objectives at the points that were tried."""
-        limits, aims = self._question.limits, self._aims
-        if limits is None or limits.front is None or not len(limits.front.points):
-            return Known(self.points[:0], np.zeros((0, len(aims))), np.zeros(0, dtype=bool), np.zeros((0, len(aims))))
-        points, observed, _ = limits.front
-        rows = self._engine.rows(self._question.context, points)
-        means = [one.units.rewards(one.belief.mean(rows), np.zeros(0))[0] for one in aims]
-        inside = admitted(self.limits(points)) if self._each() else np.ones(len(points), dtype=bool)
-        return Known(points, np.stack(means, axis=1), inside, observed)
+        question = self._question
+        return question.known_objectives(self._belief, lambda points: self._engine.rows(question.context, points))
 
     def without_failed(self, points: Array, scores: Array) -> Array:
         """Returns the scores, with -inf at points close to a failed one."""
@@ -160,8 +150,8 @@ class PointRound(PointView):
     @property
     def given_reference(self) -> Array | None:
         """The reference point that is given, in the units of `objectives`, or None."""
-        limits = self._question.limits
-        return None if limits is None or limits.front is None else limits.front.reference
+        front = self._question.front
+        return None if front is None else front.reference
 
     def _slopes(self, each: tuple[Limit, ...], points: Array) -> list[tuple[Envelope, Array, Array]]:
         rows, found = self._engine.rows(self._question.context, points), []
