@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import Field, fields
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -44,8 +44,16 @@ def described(cls: type[T]) -> type[T]:
         return cls(**{name: _as_hinted(value, hints.get(name)) for name, value in data.items()})
 
     return described_by(
-        encode=lambda value: {f.name: to_plain(getattr(value, f.name)) for f in fields(value) if f.init}, decode=decode
+        encode=lambda value: {f.name: to_plain(getattr(value, f.name)) for f in fields(value) if _is_said(f, value)},
+        decode=decode,
     )(cls)
+
+
+LATER = {"later": True}  # Metadata of a field that came later: None is left out, as before the field existed.
+
+
+def _is_said(field: Field[Any], value: Any) -> bool:
+    return field.init and not (field.metadata.get("later") and getattr(value, field.name) is None)
 
 
 def described_by(

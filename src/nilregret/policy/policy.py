@@ -22,6 +22,7 @@ from ..slots.explore import Explore, NoExploration, UniformExploration, forced_i
 from ..slots.memory import Forever, Memory, RestartOnChange, detects_by_rounds, joined
 from ..slots.objective import Objective, RewardAlone
 from ..slots.pending import Ignored, Pending
+from ..slots.pruning import Pruning
 from ..slots.refit import Learning, Refit
 from ..slots.scores import Score, UpperConfidenceBound
 from ..slots.sketch import Sketch, check_sketch
@@ -62,6 +63,7 @@ class Policy(Generic[D]):
         sketch: the approximation of the posterior on a box, a space or with continuous contexts. None for the exact
             posterior.
         switching: the length of runs of plays of one point. None for one play.
+        pruning: the rule that stops trials that report before their last step. None stops no trial.
 
     >>> import nilregret as nr
     >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
@@ -90,6 +92,7 @@ class Policy(Generic[D]):
     constraints: Constraints | None = None
     sketch: Sketch | None = None
     switching: Switching | None = None
+    pruning: Pruning | None = field(default=None, metadata=serialize.LATER)
 
     def __post_init__(self) -> None:
         check_model(self.domain, self.context, self.kernel)
@@ -101,8 +104,8 @@ class Policy(Generic[D]):
             part.check(self)
         if self.sketch is not None:
             check_sketch(self.sketch, self)
-        if self.switching is not None:
-            self.switching.check(self)
+        for rule in filter(None, (self.switching, self.pruning)):
+            rule.check(self)
         why = "It is a standard deviation, in the units of the reward."
         object.__setattr__(self, "noise", number("noise", self.noise, low=0.0, high=LARGEST_REWARD, why=why))
         prior_mean = number("prior_mean", self.prior_mean, low=-LARGEST_REWARD, high=LARGEST_REWARD)
@@ -137,6 +140,7 @@ class Policy(Generic[D]):
             objective=RewardAlone(),  # nothing more is known of a constraint
             refit=None if self.refit is None else world.refit_of(self.refit, j - 1),
             constraints=None,
+            pruning=None,
         )
 
     @property

@@ -73,6 +73,10 @@ from .propensities import DrawnLine as DrawnLine
 from .propensities import IndependentNormals as IndependentNormals
 from .propensities import JointNormals as JointNormals
 from .propensities import ScoreLaw as ScoreLaw
+from .pruning import Course as Course
+from .pruning import Courses as Courses
+from .pruning import Never as Never
+from .pruning import Pruning as Pruning
 from .refit import ArmModels as ArmModels
 from .refit import EarlierStudies as EarlierStudies
 from .refit import Refit as Refit

@@ -18,6 +18,7 @@ from .explore import Explore, NoExploration
 from .memory import Memory
 from .objective import Objective
 from .pending import Hallucinated, Ignored, Pending
+from .pruning import Never, Pruning
 from .refit import Learning
 from .scores import Score, UpperConfidenceBound
 from .silence import LateOrNever
@@ -27,11 +28,13 @@ NAMED: dict[str, dict[str, object]] = {
     "memory": {"adaptive": EDetector()},
     "pending": {"ignore": Ignored(), "hallucinate": Hallucinated(), "auto": LateOrNever()},
     "switching": {"lazy": Lazy()},
+    "pruning": {"never": Never()},
 }
 EXAMPLES = {
     "memory": "nr.slots.SlidingWindow(200)",
     "pending": "nr.slots.Censored.within(20, minimum=0)",
     "switching": "nr.slots.Lazy(factor=1.1)",
+    "pruning": "nr.slots.Never(steps=50)",
 }
 
 
@@ -98,6 +101,7 @@ SLOTS: dict[str, tuple[type, str]] = {
     ),
     "constraints": (Constraints, "a part such as `nr.EveryRound(count=1)`, or None"),
     "switching": (Switching, "made by `nr.slots.Lazy(...)`, or None"),
+    "pruning": (Pruning, "a part of `nilregret.slots.pruning_rules`, such as `nr.slots.Median()`, or None"),
 }
 
 
@@ -114,7 +118,7 @@ def is_part(value: object) -> bool:
 def check_part(slot: str, part: object) -> None:
     """Raises `InvalidInput` if a part does not belong in its slot or cannot be stored."""
     kind, what = SLOTS[slot]
-    if part is None and slot in ("refit", "constraints", "switching"):
+    if part is None and slot in ("refit", "constraints", "switching", "pruning"):
         return
     if not isinstance(part, kind):
         raise InvalidInput(

@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 from .._utils.checks import shown
 from ..errors import InvalidInput
 from .changes import StudyChange
-from .trial import Trial, TrialState
+from .trial import Report, Trial, TrialState
 
 Identity = tuple[int, int, float]  # Of a study, under any name.
 
@@ -57,6 +57,8 @@ class News(NamedTuple):
             still right.
         stamp: identifies the record. Each change gives a new stamp, and two different records have different ones.
         arms: every change of the study, of arms or others, not earlier than the last known event. Empty likewise.
+        steps: every report of a trial, not earlier than the last known event. Empty likewise. The trials need not have
+            them in their curves.
 
     >>> import nilregret as nr
     >>> from nilregret.storage import MemoryStorage
@@ -70,6 +72,7 @@ class News(NamedTuple):
     trials: Sequence[Trial]
     stamp: str
     arms: Sequence[StudyChange] = ()
+    steps: Sequence[Report] = ()
 
 
 class Change(NamedTuple):
@@ -105,6 +108,7 @@ class Summary(NamedTuple):
         observed: number of trials with a reward.
         failed: number of failed trials.
         abandoned: number of abandoned trials without a later answer.
+        stopped: number of stopped trials.
         best: best reward told, without trials that are known to violate a constraint, or None. Of several
             objectives it is the best of the first one.
         last_at: time of the last question or answer, Unix seconds, or None without trials.
@@ -121,13 +125,14 @@ class Summary(NamedTuple):
     observed: int = 0
     failed: int = 0
     abandoned: int = 0
+    stopped: int = 0
     best: float | None = None
     last_at: float | None = None
 
     @property
     def pending(self) -> int:
         """Number of pending trials."""
-        return self.trials - self.observed - self.failed - self.abandoned
+        return self.trials - self.observed - self.failed - self.abandoned - self.stopped
 
     @classmethod
     def of(cls, trials: Iterable[Trial], goal: str) -> Self:
@@ -147,7 +152,7 @@ class Summary(NamedTuple):
         return self._with(goal, changes)
 
     def _with(self, goal: str, changes: Iterable[Change]) -> Self:
-        counts = dict.fromkeys(("observed", "failed", "abandoned", "pending"), 0)
+        counts = dict.fromkeys(("observed", "failed", "abandoned", "stopped", "pending"), 0)
         best, last, better = self.best, self.last_at, max if goal == "maximize" else min
         for before, trial in changes:
             if before is not None:
@@ -160,7 +165,7 @@ class Summary(NamedTuple):
         new = sum(counts.values())
         return type(self)(
             self.trials + new, self.observed + counts["observed"], self.failed + counts["failed"],
-            self.abandoned + counts["abandoned"], best, last,
+            self.abandoned + counts["abandoned"], self.stopped + counts["stopped"], best, last,
         )  # fmt: skip
 
 
@@ -238,6 +243,14 @@ class KeepsChanges(KeepsArms):
 
     They are all in one sequence, in order. After the first one that is not of arms, older programs must not write.
     """
+
+
+class KeepsSteps(KeepsChanges):
+    """A writer that also keeps the reports of trials, and has them in its news."""
+
+    @abstractmethod
+    def save_steps(self, reports: Sequence[Report]) -> None:
+        """Writes new reports. A transaction calls it at most once, before `save`. Their trials may be as they were."""
 
 
 def taken(name: str, new: str, *, there: bool = True) -> InvalidInput:

@@ -12,7 +12,7 @@ import sqlalchemy as sql
 from ..errors import StorageError
 from .base import Summary
 from .rows import FIXED, KINDS, OUTCOME
-from .tables import FORMAT, STUDY_FORMAT, Tables
+from .tables import FORMAT, STOPPED, STUDY_FORMAT, Tables
 
 LOCK_SECONDS = 300.0  # Seconds to wait for other writers, each of which takes milliseconds.
 
@@ -31,6 +31,15 @@ class Database(ABC):
     place: str
     tables: Tables
     engine: sql.Engine
+    earlier = False  # Whether `has_tables` has found the tables of an earlier version, without reports.
+
+    @final
+    def upgrade(self, connection: sql.Connection) -> None:
+        """Adds the table of reports, and the number of stopped trials, to tables of an earlier version."""
+        studies, steps = self.tables.studies, self.tables.steps
+        kind = studies.c[STOPPED].type.compile(self.engine.dialect)
+        steps.create(connection)
+        connection.exec_driver_sql(f"ALTER TABLE {studies.name} ADD COLUMN {STOPPED} {kind} NOT NULL DEFAULT 0")
 
     @final
     def text(self, statement: Any) -> str:
@@ -107,6 +116,7 @@ def older(url: str) -> StorageError:
 
 HEAD = ("seed", "created_at", "stamp", "arms")  # Columns of a study's row, as the next.
 SUMMARY = Summary._fields
+STEP = ("event", "at", "trial", "step", "value", "verdict")  # Columns of a report, in the order of `Report`.
 LISTED = ("id", "name", "goal", "created_at")  # Columns of a study in a list, before its summary.
 
 
@@ -154,6 +164,12 @@ class Statements:
         self.arms = database.text(changes.where(arms.c.event >= since).order_by(arms.c.event))
         self.insert_arms = f"INSERT INTO {arms.name} (study, event, at, kind, arms) VALUES ({', '.join([mark] * 5)})"
         self.last_arms = f"UPDATE {studies.name} SET arms = {mark} WHERE id = {mark}"
+        steps = database.tables.steps
+        reported = [steps.c[name] for name in STEP]
+        found = sql.select(*reported).where(steps.c.study == sought).where(steps.c.event >= since)
+        self.steps = database.text(found.order_by(steps.c.event))
+        named = ", ".join(("study", *STEP))
+        self.insert_steps = f"INSERT INTO {steps.name} ({named}) VALUES ({', '.join([mark] * (len(STEP) + 1))})"
         raised = f"SET format = {STUDY_FORMAT} WHERE id = {mark} AND format < {STUDY_FORMAT}"
         self.raise_format = f"UPDATE {studies.name} {raised}"
         self.named = f"SELECT id FROM {studies.name} WHERE name = {mark}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,9 +13,9 @@ from typing import final
 from .._utils.checks import new_study_name, shown
 from .._utils.executors import WRITER, survives_forks
 from ..errors import InvalidInput, StorageError
-from .base import Change, KeepsChanges, KeepsNotes, ListedStudy, News, Storage, StoredStudy, Writer, taken
+from .base import Change, KeepsNotes, KeepsSteps, ListedStudy, News, Storage, StoredStudy, Writer, taken
 from .changes import StudyChange
-from .trial import Trial
+from .trial import NO_CURVE, Report, Trial
 
 
 @dataclass
@@ -22,6 +23,7 @@ class _StoredRecord:
     study: StoredStudy
     trials: list[Trial] = field(default_factory=list)
     changes: tuple[StudyChange, ...] = ()
+    steps: list[Report] = field(default_factory=list)
     order: int = 0
     saved: int = 0  # The number of saves.
     notes: dict[str, str] = field(default_factory=dict)
@@ -158,11 +160,12 @@ class MemoryStorage(Storage, KeepsNotes):
 
 
 @final
-class _Writer(Writer, KeepsChanges):
+class _Writer(Writer, KeepsSteps):
     def __init__(self, stored: _StoredRecord, studies: dict[str, _StoredRecord]) -> None:
         self._stored, self._studies, self._name = stored, studies, stored.study.name
         self._before: list[tuple[int, list[Trial]]] = []  # Trials before their changes, none if they are new.
         self._known = stored.order, stored.saved, stored.notes, stored.changes
+        self._steps = len(stored.steps)
 
     def read_notes(self, keys: Sequence[str]) -> dict[str, str]:
         return {key: self._stored.notes[key] for key in keys if key in self._stored.notes}
@@ -188,17 +191,21 @@ class _Writer(Writer, KeepsChanges):
         if now == stamp:
             return News((), now)
         changed = [trial for trial in stored.trials if trial.last_order >= since]
-        return News(changed, now, [change for change in stored.changes if change.order >= since])
+        first = bisect_left(stored.steps, since, key=lambda report: report.order)
+        return News(changed, now, [change for change in stored.changes if change.order >= since], stored.steps[first:])
 
     def save_arms(self, changes: Sequence[StudyChange]) -> None:
         self._stored.changes += tuple(changes)
+
+    def save_steps(self, reports: Sequence[Report]) -> None:
+        self._stored.steps += reports
 
     def save(self, changes: Sequence[Change], *, order: int) -> str:
         stored = self._stored
         for _, trial in changes:
             place = slice(trial.number, trial.number + 1)
             self._before.append((trial.number, stored.trials[place]))
-            stored.trials[place] = [trial]
+            stored.trials[place] = [trial._replace(curve=NO_CURVE) if trial.curve else trial]
         stored.order = order
         stored.saved += 1
         return str(stored.saved)
@@ -209,5 +216,6 @@ class _Writer(Writer, KeepsChanges):
         for number, trials in reversed(self._before):
             stored.trials[number : number + 1] = trials
         stored.order, stored.saved, stored.notes, stored.changes = self._known
+        del stored.steps[self._steps :]
         if stored.study.name != self._name:
             self._call(self._name)

@@ -19,7 +19,7 @@ from sqlalchemy import exc
 from .._utils.checks import shown
 from ..errors import InvalidInput, MissingExtra, StorageError
 from .database import LOCK_SECONDS, Database, newer, older
-from .tables import FORMAT, Tables, tables
+from .tables import FORMAT, STOPPED, Tables, tables
 
 SCHEMES = ("postgresql:", "postgresql+psycopg:", "postgres:")
 PREFIX = "nilregret_"
@@ -170,6 +170,12 @@ class PostgresDatabase(Database):
             raise older(self.url)
         if not there & ours:
             return False
+        steps, studies = self.tables.steps.name, self.tables.studies.name
+        self.earlier = False
+        if steps not in there and studies in there:
+            columns = {column["name"] for column in sql.inspect(connection).get_columns(studies)}
+            self.earlier = STOPPED not in columns
+        ours -= {steps} if self.earlier else set()
         if not ours <= there:
             raise StorageError(
                 f"{self.url} has others of our tables, no {min(ours - there)!r}: it has been damaged. Restore a copy."

@@ -14,7 +14,7 @@ from typing import NamedTuple, overload
 from .._utils.checks import Array, many, shown
 from ..errors import StorageError, TrialError
 from .changes import StudyChange
-from .trial import EventKind, Measured, Other, Trial
+from .trial import EventKind, Measured, Other, Report, Trial
 
 __all__ = ["Event", "Record", "Trial", "describe_answer"]
 
@@ -64,7 +64,7 @@ class Record(Sequence[Trial]):
         states = [trial.state for trial in self.trials]
         counts = [f"{states.count('observed')} observed", f"{states.count('pending')} pending"]
         counts += [f"{states.count('failed')} failed"]
-        counts += [f"{states.count('abandoned')} abandoned"] * ("abandoned" in states)
+        counts += [f"{states.count(each)} {each}" for each in ("stopped", "abandoned") if each in states]
         return f"Record({many(len(self), 'trial')}: {', '.join(counts)})"
 
     # -- taking in -----------------------------------------------------------------------------------------------
@@ -75,23 +75,32 @@ class Record(Sequence[Trial]):
         self.trials[trial.number : trial.number + 1] = (trial,)
         return Event(self.order, kind, trial)
 
+    def report(self, report: Report) -> Trial:
+        """Adds a report that has just been made, and returns its trial."""
+        self.order = report.order
+        self.trials[report.trial] = trial = self.trials[report.trial].with_report(report)
+        return trial
+
     def change(self, change: StudyChange) -> None:
         """Adds a change that has just happened."""
         self.order, self.changes = change.order, (*self.changes, change)
 
-    def apply(self, changed: Iterable[Trial], changes: Sequence[StudyChange] = ()) -> list[Event]:
-        """Adds and updates trials, and returns their events in order. Changes are no events of trials.
+    def apply(
+        self, changed: Iterable[Trial], changes: Sequence[StudyChange] = (), steps: Sequence[Report] = ()
+    ) -> list[Event]:
+        """Adds and updates trials, and returns their events in order. Changes and reports are no events of trials.
 
         Args:
-            changed: new and changed trials, by number.
+            changed: new and changed trials, by number. Known reports may be missing in their curves.
             changes: new changes of the study.
+            steps: new reports, in order.
 
         Raises:
             StorageError: a trial is missing.
         """
         events: list[Event] = []
         trials, known = self.trials, self.order
-        for trial in changed:
+        for trial in changed if not steps else self._with_reports(changed, steps):
             number, unusual = trial.number, trial.abandoned is not None or trial.corrected
             if number > len(trials):
                 raise StorageError(
@@ -102,20 +111,35 @@ class Record(Sequence[Trial]):
             if fresh:
                 trials.append(trial)
             else:
+                if trials[number].curve and not trial.curve:
+                    trial = trial._replace(curve=trials[number].curve)
                 trials[number] = trial
+            if trial.curve:
+                self.order = max(self.order, trial.curve[-1].order)
             if unusual or trial.constraints_order is not None:
                 events += [Event(at, kind, trial.as_of(at)) for kind, at in trial.events() if at > known]
                 continue
             if fresh and trial.told_order != trial.asked_order:
                 events.append(Event(trial.asked_order, "asked", trial.asked()))
             if trial.told_order is not None:
-                events.append(Event(trial.told_order, "told", trial))
+                events.append(Event(trial.told_order, "stopped" if trial.state == "stopped" else "told", trial))
         if len(events) > 1:
             events.sort(key=_order)
-        self.order, self.changes = events[-1].order if events else known, (*self.changes, *changes)
-        if changes and changes[-1].order > self.order:
-            self.order = changes[-1].order
+        self.changes = (*self.changes, *changes)
+        last = (each[-1].order for each in (events, changes, steps) if each)
+        self.order = max([self.order, *last])
         return events
+
+    def _with_reports(self, changed: Iterable[Trial], steps: Sequence[Report]) -> list[Trial]:
+        """Returns the changed trials with their reports. Trials that have nothing but new reports are updated here."""
+        given = {trial.number: trial for trial in changed}
+        for report in steps:
+            number, fresh = report.trial, report.trial in given
+            trial = given[number] if fresh else self.trials[number]
+            if fresh and not trial.curve and number < len(self.trials):
+                trial = trial._replace(curve=self.trials[number].curve)
+            (given if fresh else self.trials)[number] = trial.with_report(report)  # type: ignore[index]  # by number
+        return list(given.values())
 
     def roll_back(self, order: int, before: Mapping[int, Trial | None]) -> None:
         """Restores the record as it was after an earlier event.
@@ -148,9 +172,10 @@ class Record(Sequence[Trial]):
             TrialError: there is no such trial, it has failed, or its constraint values are known.
         """
         trial = self.require(trial_or_number)
-        if trial.state == "failed":
+        if trial.state in ("failed", "stopped"):
+            was = "was told to have failed" if trial.state == "failed" else "was stopped"
             raise TrialError(
-                f"Trial {trial.number} was told to have failed, and nothing is learned from it now; nothing was "
+                f"Trial {trial.number} {was}, and nothing is learned from it now; nothing was "
                 "recorded. Usually the trial is not the one that was meant, or failed in its reward alone.",
                 advice="Tell constraint values before `fail`, or correct it by `tell(trial, reward, constraints=..., "
                 "revise=True)`.",
@@ -220,6 +245,8 @@ class Record(Sequence[Trial]):
 
 def answer_of(trial: Trial) -> str:
     """Returns the answer of a trial in words."""
+    if trial.state == "stopped":
+        return f"stopped: {shown(trial.reason)}"
     return describe_answer(trial.reward, trial.constraints, trial.reason, trial.std, trial.measured, trial.others)
 
 

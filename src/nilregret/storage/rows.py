@@ -7,6 +7,7 @@ values make sense together and fit the study.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, final
 
@@ -18,7 +19,7 @@ from ..domains.options import import_name
 from ..errors import StorageError
 from ..serialize import plain_loads
 from .base import ListedStudy, StoredStudy
-from .trial import Abandoned, Answer, Fit, Measured, Other, Plays, Trial
+from .trial import VERDICTS, Abandoned, Answer, Fit, Measured, Other, Plays, Report, Trial
 
 _TEXT, _WHOLE, _REAL = (str,), (int,), (float,)
 _OR_NULL = (type(None),)
@@ -120,8 +121,9 @@ def _told(trial: Trial) -> str | None:
 def _dict_of(answer: Answer) -> dict[str, Any]:
     g, plays = answer.constraints, answer.plays
     told = answer._asdict() | {"constraints": None if g is None else g.tolist()}
-    others = told.pop("others")
+    others, stopped = told.pop("others"), told.pop("stopped")
     told |= {"others": [list(other) for other in others]} if others else {}
+    told |= {"stopped": True} if stopped else {}
     told["plays"] = None if plays is None else list(plays)
     told["metrics"] = dict(told.pop("measured")) or None
     return told
@@ -181,6 +183,24 @@ class RowReader:
                 raise ValueError(f"`{name}` is {shown(value)}")
         if len(self._shapes) < MOST_SHAPES:
             self._shapes.add(shape)
+
+
+_REPORT = (int, float, int, int, float, str)  # Types of the fields of a report.
+
+
+def report_of(row: Sequence[Any]) -> Report:
+    """Returns the report in a row, whose columns are in the order of its fields.
+
+    Raises:
+        StorageError: the row cannot be right.
+    """
+    right = tuple(map(type, row)) == _REPORT and math.isfinite(row[1]) and math.isfinite(row[4])
+    if not right or row[5] not in VERDICTS or row[3] < 0:
+        raise StorageError(
+            f"Event {shown(row[0])} in the storage, a report of a trial, has been damaged ({shown(tuple(row[1:]))}). "
+            "Restore a copy."
+        )
+    return Report(*row)
 
 
 def _plays(count: Any, scatter: Any) -> Plays:
@@ -263,7 +283,9 @@ def _corrected(text: str) -> tuple[Answer, ...]:
 
 
 def _answer(given: Any) -> Answer:
-    others = given.pop("others", None) if isinstance(given, dict) else None
+    others, stopped = None, False
+    if isinstance(given, dict):
+        others, stopped = given.pop("others", None), given.pop("stopped", False)
     if not isinstance(given, dict) or given.keys() != _ANSWER.keys():
         raise ValueError(f"`corrected` has {shown(given)}")
     for name, kinds in _ANSWER.items():
@@ -275,7 +297,7 @@ def _answer(given: Any) -> Answer:
     return Answer(
         **given, constraints=None if g is None else _array("constraints", g),
         plays=None if plays is None else _plays(*plays), measured=() if metrics is None else _measured(metrics),
-        others=() if others is None else _others(others),
+        others=() if others is None else _others(others), stopped=stopped is True,
     )  # fmt: skip
 
 

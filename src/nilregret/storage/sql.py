@@ -23,8 +23,8 @@ from ..errors import InvalidInput, StorageError
 from .base import (
     Change,
     Identity,
-    KeepsChanges,
     KeepsNotes,
+    KeepsSteps,
     ListedStudy,
     News,
     Outcome,
@@ -36,14 +36,14 @@ from .base import (
 )
 from .changes import ARM_KINDS, StudyChange, change_of, change_text
 from .database import HEAD, SUMMARY, Database, Statements, newer
-from .rows import NOBODY, NoteStatements, RowReader, note_rows, outcome, owner, question
+from .rows import NOBODY, NoteStatements, RowReader, note_rows, outcome, owner, question, report_of
 from .sqlite import SCHEME, SqliteDatabase
 from .tables import FORMAT, STUDY_FORMAT, Tables
-from .trial import Trial
+from .trial import Report, Trial
 
 
 @final
-class SqlWriter(Writer, KeepsChanges):
+class SqlWriter(Writer, KeepsSteps):
     """A study inside a transaction.
 
     Args:
@@ -53,7 +53,7 @@ class SqlWriter(Writer, KeepsChanges):
         study: as the storage knows it.
         stamp: of the record.
         counted: the summary in the study's row.
-        arms: order of the last change of the study, or None without one.
+        arms: order of the last change or report of the study, or None without one.
     """
 
     def __init__(
@@ -94,8 +94,10 @@ class SqlWriter(Writer, KeepsChanges):
             return News((), stamp)
         if since > 0:
             self._cursor.execute(self._statements.changed, {"sought": self._study.id, "since": since})
-            return News(RowReader().trials(self._cursor.fetchall()), self.stamp, self._arms(since))
-        return News(self._trials(), self.stamp, self._arms(since))
+            trials = RowReader().trials(self._cursor.fetchall())
+        else:
+            trials = self._trials()
+        return News(trials, self.stamp, self._arms(since), self._steps(since))
 
     def _arms(self, since: int) -> list[StudyChange]:
         if self.arms is None or self.arms < since:
@@ -103,9 +105,23 @@ class SqlWriter(Writer, KeepsChanges):
         self._cursor.execute(self._statements.arms, {"sought": self._study.id, "since": since})
         return [change_of(tuple(row)) for row in self._cursor.fetchall()]
 
+    def _steps(self, since: int) -> list[Report]:
+        if self.arms is None or self.arms < since:
+            return []
+        self._cursor.execute(self._statements.steps, {"sought": self._study.id, "since": since})
+        return [report_of(row) for row in self._cursor.fetchall()]
+
+    def save_steps(self, reports: Sequence[Report]) -> None:
+        """Writes new reports. A transaction calls it at most once, before `save`."""
+        study = self._study.id
+        self._many(self._statements.insert_steps, [(study, *report) for report in reports])
+        self.arms = max(self.arms or 0, reports[-1].order)
+        self._cursor.execute(self._statements.last_arms, (self.arms, study))
+        self._cursor.execute(self._statements.raise_format, (study,))
+
     def save_arms(self, changes: Sequence[StudyChange]) -> None:
         """Writes new changes. A transaction calls it at most once, before `save`."""
-        study, self.arms = self._study.id, changes[-1].order
+        study, self.arms = self._study.id, max(self.arms or 0, changes[-1].order)
         rows = [(study, change.order, change.time, change.kind, change_text(change)) for change in changes]
         self._many(self._statements.insert_arms, rows)
         self._cursor.execute(self._statements.last_arms, (self.arms, study))
@@ -215,9 +231,12 @@ class SqlStorage(Storage, KeepsNotes):
         """Checks the tables, and makes them if there are none and they are wanted."""
         database = self._database
         with database.transaction(write=False) as connection:  # A file that cannot be written can still be read.
-            if database.has_tables(connection):
+            there = database.has_tables(connection)
+            if there:
                 database.check_integrity(connection)
-                return
+        if there:
+            self._upgrade()
+            return
         if not make:
             raise InvalidInput(f"`storage` {self.url!r} is an empty database: there is no study in it.")
         with database.transaction(write=True) as connection:
@@ -225,6 +244,16 @@ class SqlStorage(Storage, KeepsNotes):
             if not database.has_tables(connection):  # Otherwise another process was faster.
                 self.tables.metadata.create_all(connection)
                 database.mark(connection)
+
+    def _upgrade(self) -> None:
+        """Adds what tables of an earlier version lack."""
+        database = self._database
+        if database.earlier:
+            with database.transaction(write=True) as connection:
+                database.lock_tables(connection)
+                if database.has_tables(connection) and database.earlier:  # Otherwise another process was faster.
+                    database.upgrade(connection)
+                    database.earlier = False
 
     @property
     def tables(self) -> Tables:
@@ -299,7 +328,7 @@ class SqlStorage(Storage, KeepsNotes):
             if study is None:
                 raise InvalidInput(f"There is no study {shown(name)} in {self.url}.")
             connection.execute(sql.select(studies.c.id).where(studies.c.id == study.id).with_for_update())
-            for table in (self.tables.trials, self.tables.arms):
+            for table in (self.tables.trials, self.tables.steps, self.tables.arms):
                 connection.execute(sql.delete(table).where(table.c.study == study.id))
             connection.execute(sql.delete(studies).where(studies.c.id == study.id))
             self._written.pop(study.identity, None)

@@ -29,7 +29,7 @@ from .._utils.checks import shown, storable
 from .._utils.executors import POOL, READER, WRITER, survives_forks
 from ..errors import InvalidInput, StorageError
 from .database import LOCK_SECONDS, Database, newer, older
-from .tables import FORMAT, Tables, tables
+from .tables import FORMAT, STOPPED, Tables, tables
 
 R = TypeVar("R")
 
@@ -419,9 +419,15 @@ class SqliteDatabase(Database):
             )
         if known > FORMAT:
             raise newer(self.url, known)
+        studies, steps = self.tables.studies.name, self.tables.steps.name
+        counts = {row[1] for row in connection.exec_driver_sql(f"PRAGMA table_info({studies})")}
+        self.earlier = bool(counts) and STOPPED not in counts and steps not in there
         for name, table in self.tables.metadata.tables.items():
+            if self.earlier and name == steps:
+                continue
             columns = {row[1] for row in connection.exec_driver_sql(f"PRAGMA table_info({name})")}
             missing = {column.name for column in table.columns} - columns
+            missing -= {STOPPED} if self.earlier else set()
             if missing or there.get(name) != "table":
                 what = f"no column {min(missing)!r} of {name!r}" if columns and missing else f"no table {name!r}"
                 raise StorageError(f"{self.url} has {what}: it has been damaged. Restore a copy.")

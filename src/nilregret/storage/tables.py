@@ -1,4 +1,4 @@
-"""The tables of a database: studies, trials, changes of studies, notes, tokens and their sessions."""
+"""The tables of a database: studies, trials, their reports, changes of studies, notes, tokens and their sessions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import NamedTuple
 import sqlalchemy as sql
 
 FORMAT = 1  # Of the tables. A database of another format is refused. A change of a table is a new format that reads 1.
-STUDY_FORMAT = 2  # Highest format of a study. A study is of format 1 until it has a change that is not of arms.
+STUDY_FORMAT = 2  # Highest format of a study: one with a report, or with a change that is not of arms. Others have 1.
+STOPPED = "stopped"  # The column of studies that came with the table of reports. Databases made before have neither.
 
 _Whole = sql.BigInteger().with_variant(sql.Integer, "sqlite")
 
@@ -19,6 +20,7 @@ class Tables(NamedTuple):
     studies: sql.Table
     trials: sql.Table
     arms: sql.Table
+    steps: sql.Table
     notes: sql.Table
     tokens: sql.Table
     sessions: sql.Table
@@ -34,8 +36,8 @@ def tables(prefix: str = "") -> Tables:
     studies = _studies(metadata, prefix)
     tokens, sessions = _auth(metadata, prefix)
     return Tables(
-        metadata, studies, _trials(metadata, prefix, studies), _arms(metadata, prefix), _notes(metadata, prefix),
-        tokens, sessions,
+        metadata, studies, _trials(metadata, prefix, studies), _arms(metadata, prefix), _steps(metadata, prefix),
+        _notes(metadata, prefix), tokens, sessions,
     )  # fmt: skip
 
 
@@ -57,9 +59,10 @@ def _studies(metadata: sql.MetaData, prefix: str) -> sql.Table:
         sql.Column("observed", _Whole, nullable=False),  # Number of trials with a reward.
         sql.Column("failed", _Whole, nullable=False),
         sql.Column("abandoned", _Whole, nullable=False),
+        sql.Column(STOPPED, _Whole, nullable=False, server_default="0"),
         sql.Column("best", sql.Double),  # Best reward told.
         sql.Column("last_at", sql.Double),  # Time of the last question or answer.
-        sql.Column("arms", _Whole),  # Order of the last change, NULL without one.
+        sql.Column("arms", _Whole),  # Order of the last change or report, NULL without one.
     )
 
 
@@ -73,6 +76,21 @@ def _arms(metadata: sql.MetaData, prefix: str) -> sql.Table:
         sql.Column("at", sql.Double, nullable=False),
         sql.Column("kind", sql.Text, nullable=False),
         sql.Column("arms", sql.Text, nullable=False),  # JSON, an object for each arm, or the body of another change.
+    )
+
+
+def _steps(metadata: sql.MetaData, prefix: str) -> sql.Table:
+    """Returns the table of reports of trials (`nilregret.storage.trial.Report`)."""
+    return sql.Table(
+        f"{prefix}steps",
+        metadata,
+        sql.Column("study", _Whole, primary_key=True, autoincrement=False),
+        sql.Column("event", _Whole, primary_key=True, autoincrement=False),  # Its order among all events.
+        sql.Column("at", sql.Double, nullable=False),
+        sql.Column("trial", _Whole, nullable=False),  # Its number.
+        sql.Column("step", _Whole, nullable=False),
+        sql.Column("value", sql.Double, nullable=False),
+        sql.Column("verdict", sql.Text, nullable=False),  # Of the pruning rule.
     )
 
 

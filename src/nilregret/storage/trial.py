@@ -1,13 +1,16 @@
 """A trial: a decision and its outcome.
 
-A trial is pending until its answer comes: a reward, or that the trial has failed. It may be abandoned before, because
-its worker is gone. Its answer may still come, late. An answer may be corrected, and the trial keeps the first one.
+A trial is pending until its answer comes: a reward, that the trial has failed, or that it was stopped. It may be
+abandoned before, because its worker is gone. Its answer may still come, late. An answer may be corrected, and the trial
+keeps the first one. While a trial runs it may report a value after each step: its curve.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, final, overload
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, final, get_args, overload
 
 import numpy as np
 
@@ -20,8 +23,10 @@ if TYPE_CHECKING:
     from ..domains.domain import Arms, Box, Domain, Space
 
 
-TrialState = Literal["pending", "observed", "failed", "abandoned"]
-EventKind = Literal["asked", "told", "limited", "abandoned", "corrected"]
+TrialState = Literal["pending", "observed", "failed", "abandoned", "stopped"]
+EventKind = Literal["asked", "told", "limited", "abandoned", "corrected", "stopped"]
+Verdict = Literal["go", "stop", "wait", "spared"]
+VERDICTS: tuple[str, ...] = get_args(Verdict)
 MOST_METRICS = 100  # of one trial
 Measured = tuple[tuple[str, float], ...]  # name and value of each metric
 
@@ -50,6 +55,92 @@ class Other(NamedTuple):
 
     value: float
     std: float | None = None
+
+
+class Report(NamedTuple):
+    """The value of a running trial after a step.
+
+    Attributes:
+        order: position among all events of the study.
+        time: Unix seconds.
+        trial: its number.
+        step: a whole number, larger than that of the trial's report before.
+        value: in the units told.
+        verdict: of the pruning rule: "go", "stop", "wait" (paused), or "spared" if the rule said to stop and the trial
+            runs on all the same (`nilregret.slots.Pruning.explore`).
+    """
+
+    order: int
+    time: float
+    trial: int
+    step: int
+    value: float
+    verdict: Verdict
+
+
+@final
+class Curve(Sequence[Report]):
+    """The reports of a trial in their order. Curves never change: a longer one shares the reports of a shorter one.
+
+    Args:
+        reports: all of them.
+    """
+
+    __slots__ = ("_count", "_shared")
+
+    def __init__(self, reports: Iterable[Report] = ()) -> None:
+        self._shared = list(reports)  # A longer curve may have appended more.
+        self._count = len(self._shared)
+
+    def with_report(self, report: Report) -> Curve:
+        """Returns the curve with one more report, in O(1) unless another curve has gone on from this one."""
+        longer = Curve.__new__(Curve)
+        known = self._shared
+        longer._shared = known if self._count and len(known) == self._count else known[: self._count]
+        longer._shared.append(report)
+        longer._count = self._count + 1
+        return longer
+
+    def until(self, order: int) -> Curve:
+        """Returns the reports up to the event of this order."""
+        count = bisect_right(self._shared, order, hi=self._count, key=lambda report: report.order)
+        if count == self._count:
+            return self
+        shorter = Curve.__new__(Curve)
+        shorter._shared, shorter._count = self._shared, count
+        return shorter
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> Report: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Report]: ...
+    def __getitem__(self, index: int | slice) -> Report | Sequence[Report]:
+        if isinstance(index, slice):
+            return self._shared[: self._count][index]
+        if not -self._count <= index < self._count:
+            raise IndexError(f"The curve has {many(self._count, 'report')}.")
+        return self._shared[index % self._count]
+
+    def __iter__(self) -> Iterator[Report]:
+        return islice(self._shared, self._count)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Curve) and self._count == other._count and all(map(Report.__eq__, self, other))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"Curve({list(self)!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Curve, (list(self),)
+
+
+NO_CURVE = Curve()
 
 
 class Plays(NamedTuple):
@@ -91,6 +182,7 @@ class Answer(NamedTuple):
         std: standard deviation of the noise, reward units, or None.
         measured: (name, value) of each metric told with it.
         others: values of the objectives after the first.
+        stopped: True if the answer was that the trial was stopped, for the reason.
     """
 
     order: int
@@ -102,6 +194,7 @@ class Answer(NamedTuple):
     std: float | None = None
     measured: Measured = ()
     others: tuple[Other, ...] = ()
+    stopped: bool = False
 
 
 class _Fields(NamedTuple):
@@ -132,6 +225,7 @@ class _Fields(NamedTuple):
     std: float | None = None
     measured: Measured = ()
     others: tuple[Other, ...] = ()
+    curve: Curve = NO_CURVE
 
 
 ASKED = _Fields._fields.index("state")  # The number of fields that never change.
@@ -172,11 +266,12 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
         context: context of the decision, `(c,)`, read-only, or None.
         explored: True in a forced uniform round.
         enqueued: True if `Study.enqueue` named the point, or some of its parameters.
-        state: "pending", "observed", "failed", or "abandoned" (given up, and no answer has come since).
+        state: "pending", "observed", "failed", "stopped" (before its last step, because going on was not worth it), or
+            "abandoned" (given up, and no answer has come since).
         reward: the reward told (the loss, if the goal is to minimise), or None. Of several plays, their average.
         constraints: the constraint values told, `(m,)`, read-only, or None.
         context_settings: (name, value) of each named parameter of the context, or None. See `context_parameters`.
-        reason: why the trial failed, or None.
+        reason: why the trial failed or was stopped, or None.
         asked_order: position of the question among all events of the study. It equals `told_order` if the point was
             never asked for.
         asked_at: time of the question, Unix seconds.
@@ -197,6 +292,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
             several plays, that of each.
         measured: (name, value) of each metric told with the reward. See `metrics`.
         others: values of the objectives after the first, each a `nilregret.storage.trial.Other`. See `values`.
+        curve: the reports of the running trial, each a `nilregret.storage.trial.Report`. See `steps`.
 
     >>> import nilregret as nr
     >>> arms = nr.Arms.grid(0, 10, 11)
@@ -235,6 +331,11 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
         """The standard deviation of the noise of each of several objectives, None where unknown. None if all are."""
         found = (self.std, *(other.std for other in self.others))
         return found if any(std is not None for std in found) else None
+
+    @property
+    def steps(self) -> list[tuple[int, float]]:
+        """Step and value of each report of the trial, in the units told. Empty if it reported none."""
+        return [(report.step, report.value) for report in self.curve]
 
     @property
     def late(self) -> bool:
@@ -284,7 +385,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
         reason = self.abandoned.reason if self.abandoned is not None and self.state == "abandoned" else self.reason
         facts |= {"values": self.values, "stds": self.stds} if self.others else {"reward": self.reward, "std": self.std}
         facts |= {"constraints": _listed(self.constraints), "reason": reason}
-        facts |= {"metrics": dict(self.measured) or None}
+        facts |= {"metrics": dict(self.measured) or None, "steps": _said(self.curve)}
         words = [str(self.number), self.state] + ["explored"] * self.explored + ["enqueued"] * self.enqueued
         words += ["late"] * self.late + ["corrected"] * bool(self.corrected)
         words += [many(self.times, "play")] * (self.repeats > 1)
@@ -298,7 +399,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
             self.number, self.point.tobytes(), self.arm, self.explored, self.state, self.reward, self.reason,
             self.asked_order, self.asked_at, self.told_order, self.told_at, _bytes(self.context),
             _bytes(self.constraints), self.constraints_order, self.lease_until, self.abandoned,
-            self.repeats, self.plays, self.fits, self.propensity, self.std, self.measured, self.others,
+            self.repeats, self.plays, self.fits, self.propensity, self.std, self.measured, self.others, self.curve,
             tuple(answer._replace(constraints=_bytes(answer.constraints)) for answer in self.corrected),  # type: ignore[arg-type]  # to compare
         )  # fmt: skip
 
@@ -314,7 +415,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
             return self
         unknown = ("pending", None, None, None, None, None, None, None, self.lease_until, None, (), self.repeats, None)
         return tuple.__new__(
-            Trial, (*self[:ASKED], *unknown, self.fits, self.propensity, None, (), ())
+            Trial, (*self[:ASKED], *unknown, self.fits, self.propensity, None, (), (), NO_CURVE)
         )  # This is fast, because a replay calls it for each trial.
 
     def as_of(self, order: int) -> Trial:
@@ -341,15 +442,17 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
             )
         if trial.constraints_order is not None and trial.constraints_order > order:
             trial = trial._replace(constraints=None, constraints_order=None)
+        if trial.curve and trial.curve[-1].order > order:
+            trial = trial._replace(curve=trial.curve.until(order))
         return trial
 
     def _uncorrected(self) -> Trial:
         """Returns this trial before its last correction."""
         *earlier, last = self.corrected
         return self._replace(
-            state=_state_of(last.reward), reward=last.reward, reason=last.reason, constraints=last.constraints,
-            told_order=last.order, told_at=last.time, corrected=tuple(earlier), plays=last.plays,
-            std=last.std, measured=last.measured, others=last.others,
+            state=_state_of(last.reward, last.stopped), reward=last.reward, reason=last.reason,
+            constraints=last.constraints, told_order=last.order, told_at=last.time, corrected=tuple(earlier),
+            plays=last.plays, std=last.std, measured=last.measured, others=last.others,
         )  # fmt: skip
 
     def as_corrected(self) -> Trial:
@@ -360,13 +463,13 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
         return self._replace(told_order=first.order, told_at=first.time, corrected=())
 
     def events(self) -> list[tuple[EventKind, int]]:
-        """Returns the kinds and orders of this trial's events."""
-        first, last = self.told_order, None
+        """Returns the kinds and orders of this trial's events, without its reports."""
+        first, last, stopped = self.told_order, None, self.state == "stopped"
         if self.corrected:
-            first, last = self.corrected[0].order, self.told_order
+            first, last, stopped = self.corrected[0].order, self.told_order, self.corrected[0].stopped
         found: list[tuple[EventKind, int | None]] = [
             ("asked", None if first == self.asked_order else self.asked_order),
-            ("told", first),
+            ("stopped" if stopped else "told", first),
             ("limited", self.constraints_order),
             ("abandoned", None if self.abandoned is None else self.abandoned.order),
             *(("corrected", answer.order) for answer in self.corrected[1:]),
@@ -376,7 +479,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
 
     @property
     def last_order(self) -> int:
-        """Order of the trial's last event."""
+        """Order of the trial's last event that is no report."""
         if self.constraints_order is None and self.abandoned is None:
             return self.asked_order if self.told_order is None else self.told_order
         return max(order for _, order in self.events())
@@ -395,7 +498,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
         kept = (self.context_settings, self.constraints_order, self.lease_until, self.abandoned, (), self.repeats)
         fixed = (self.fits, self.propensity)
         return tuple.__new__(
-            Trial, (*self[:ASKED], *told, *kept, plays, *fixed, std, measured, others)
+            Trial, (*self[:ASKED], *told, *kept, plays, *fixed, std, measured, others, self.curve)
         )  # as in `asked`
 
     def with_constraints(self, *, constraints: Array, order: int) -> Trial:
@@ -405,6 +508,14 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
     def failed(self, *, reason: str, order: int, time: float) -> Trial:
         """Returns this trial as a failed one."""
         return self._replace(state="failed", reward=None, reason=reason, told_order=order, told_at=time)
+
+    def as_stopped(self, *, reason: str, order: int, time: float) -> Trial:
+        """Returns this trial as a stopped one."""
+        return self._replace(state="stopped", reward=None, reason=reason, told_order=order, told_at=time)
+
+    def with_report(self, report: Report) -> Trial:
+        """Returns this trial with one more report."""
+        return self._replace(curve=self.curve.with_report(report))
 
     def as_abandoned(self, *, reason: str, order: int, time: float) -> Trial:
         """Returns this trial as an abandoned one."""
@@ -425,6 +536,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
             self.std,
             self.measured,
             self.others,
+            self.state == "stopped",
         )
         return self._replace(
             state=_state_of(reward), reward=reward, reason=reason, constraints=constraints, told_order=order,
@@ -449,8 +561,12 @@ def metric_names(trials: Iterable[Trial]) -> list[str]:
     return list(dict.fromkeys(name for trial in trials for name, _ in trial.measured))
 
 
-def _state_of(reward: float | None) -> TrialState:
-    return "failed" if reward is None else "observed"
+def _state_of(reward: float | None, stopped: bool = False) -> TrialState:
+    return "observed" if reward is not None else "stopped" if stopped else "failed"
+
+
+def _said(curve: Curve) -> str | None:
+    return f"{len(curve)}, the last {curve[-1].step}: {curve[-1].value!r}" if curve else None
 
 
 def _listed(numbers: Array | None) -> list[float] | None:

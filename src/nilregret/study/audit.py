@@ -27,7 +27,7 @@ from ..slots.switching import MOST_REPEATS
 from ..storage.base import News
 from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.record import Record
-from ..storage.trial import Answer, Fit, Measured, Trial
+from ..storage.trial import NO_CURVE, Answer, Fit, Measured, Report, Trial
 from .arms import ArmTimes, Roster
 from .direction import AnyPolicy, Goal, has_channels, reward_check
 from .function import settings_at, space_of
@@ -77,12 +77,14 @@ class Auditor:
         stored, fresh = found.trials, list[Trial]()
         changes = self._check_changes(found.arms, known)
         reached = known.order == 0  # Whether the last known event is still in the storage.
-        reached = reached or len(changes) < len(found.arms)
+        steps = [report for report in found.steps if report.order > known.order]
+        reached = reached or len(changes) < len(found.arms) or self._is_known(found.steps, len(steps), known)
         count = expected = len(known)
         before = known[-1] if count else None
         for trial in stored:
             if 0 <= trial.number < count:
                 old = known[trial.number]
+                old = old._replace(curve=NO_CURVE) if old.curve else old
                 if trial == old:
                     reached = reached or trial.last_order == known.order
                     continue
@@ -103,8 +105,44 @@ class Auditor:
             self._fail(f"says that trial {unknown[0]} was taken from the points to try first, and has no such trial")
         if not reached:
             self._fail(f"no longer holds event {known.order} of its record: the file has been replaced by another")
-        self._check_orders(fresh, changes, known)
-        return News(self._decoded(fresh), found.stamp, changes)
+        if steps or any(trial.state == "stopped" for trial in fresh):
+            self._check_steps(fresh, steps, known)
+        self._check_orders(fresh, [*changes, *steps], known)
+        return News(self._decoded(fresh), found.stamp, changes, steps)
+
+    # -- reports -------------------------------------------------------------------------------------------------
+
+    def _is_known(self, stored: Sequence[Report], fresh: int, known: Record) -> bool:
+        """Returns whether the last known event is a report, which the storage still has."""
+        again = list(stored[: len(stored) - fresh])  # At most the last known event.
+        curve = known[again[0].trial].curve if again and 0 <= again[0].trial < len(known) else NO_CURVE
+        if again and again != list(curve[-1:]):
+            self._fail("has other reports than it had")
+        return bool(again)
+
+    def _check_steps(self, fresh: list[Trial], steps: list[Report], known: Record) -> None:
+        """Refuses reports that their trials could not have made, and stopped trials without any."""
+        changed = {trial.number: trial for trial in fresh}
+        last: dict[int, Report] = {}
+        for report in steps:
+            trial = changed.get(report.trial)
+            if trial is None and 0 <= report.trial < len(known):
+                trial = known[report.trial]
+            if trial is None:
+                self._fail(f"has a report of trial {report.trial}, which is not there")
+            before = last.get(report.trial)
+            if before is None and report.trial < len(known) and known[report.trial].curve:
+                before = known[report.trial].curve[-1]
+            told = trial.as_corrected().told_order
+            right = trial.asked_order < report.order and (told is None or report.order < told)
+            right = right and abs(report.value) <= LARGEST_REWARD and (before is None or before.step < report.step)
+            if not right or self._policy.objective_count > 1:
+                self._refuse(trial, f"event {report.order} reports {report.value} after its step {report.step}")
+            last[report.trial] = report
+        for trial in fresh:
+            curve = trial.number in last or (trial.number < len(known) and known[trial.number].curve)
+            if trial.state == "stopped" and not curve:
+                self._refuse(trial, "it was stopped, and reported nothing")
 
     # -- changes -------------------------------------------------------------------------------------------------
 
@@ -337,7 +375,7 @@ class Auditor:
 
     # -- together ------------------------------------------------------------------------------------------------
 
-    def _check_orders(self, fresh: list[Trial], changes: list[StudyChange], known: Record) -> None:
+    def _check_orders(self, fresh: list[Trial], changes: list[StudyChange | Report], known: Record) -> None:
         """Refuses events that are not numbered 1, 2, ... without gaps or repeats."""
         if not changes and _are_plain(fresh, known):
             return
@@ -389,6 +427,7 @@ _STATES = {
     ("abandoned", False, False, False, False),
     ("observed", True, False, True, True),
     ("failed", False, True, True, True),
+    ("stopped", False, True, True, True),
 }
 
 

@@ -7,7 +7,18 @@ from typing import Any, final
 
 import numpy as np
 
-from .._utils.checks import LARGEST_REWARD, LONGEST_NAME, Array, finite_array, frozen, many, number, outcome, shown
+from .._utils.checks import (
+    LARGEST_REWARD,
+    LONGEST_NAME,
+    Array,
+    finite_array,
+    frozen,
+    integer,
+    many,
+    number,
+    outcome,
+    shown,
+)
 from .._utils.public import nearest
 from ..domains.coordinates import one_row
 from ..domains.domain import Arms, Space
@@ -15,16 +26,23 @@ from ..errors import InvalidInput
 from ..policy.engines import Decision
 from ..policy.policy import Policy
 from ..policy.trained_posterior import refuse_std
+from ..slots.pruning import LARGEST_STEP
 from ..storage.trial import MOST_METRICS, Measured, Other, is_metric_name
 from .direction import AnyPolicy, Goal, reward_check
 from .function import space_of
 from .play_rewards import Rewards, Told, is_several, refuse_several_rewards, sum_up
+from .pruning import pruning_of
 
 NO_REWARD = (
     "If the point does not work, `study.fail(trial, reason)` says so. After an accident that says nothing of the "
     "point, `study.abandon(trial)` gives it up. Both stay in the record."
 )
 
+
+NO_VALUE = (
+    "A step without a value is left out. If the trial has broken down, `study.fail(trial, reason)` says so. Its curve "
+    "stays on record."
+)
 
 STD = "It is the standard deviation of the noise of this reward, in its units; 0 says that the reward is exact."
 
@@ -148,6 +166,26 @@ class Inputs:
         if self._checked is not None:
             self._checked(reward)
         return reward
+
+    def report(self, step: object, value: object) -> tuple[int, float]:
+        """Returns step and value of a report as they are recorded."""
+        if not self._one:
+            raise InvalidInput(
+                f"A report is of one objective, and a trial of this study has {self.policy.objective_count}.",
+                advice="Tell the values of all objectives at the end.",
+            )
+        rule = pruning_of(self.policy)
+        at = integer("step", step, low=0, high=LARGEST_STEP, why="Steps are whole numbers that grow: epochs, rounds.")
+        if rule.steps is not None and at > rule.steps:
+            raise InvalidInput(
+                f"`step` is {at}, and a trial has {many(rule.steps, 'step')} (`steps`). Usually `steps` was set too "
+                "low, or the steps are counted in other units."
+            )
+        try:
+            found = outcome("value", value, low=-LARGEST_REWARD, high=LARGEST_REWARD)
+        except InvalidInput as error:
+            raise error.advised(NO_VALUE, topic="unusable") from None
+        return at, found
 
     def std(self, value: object, name: str = "std") -> float:
         """Returns the standard deviation of the noise of a value, in its units, as it is recorded.

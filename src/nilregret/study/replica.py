@@ -29,7 +29,7 @@ from ..policy.state import State
 from ..storage.base import Change, News
 from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.record import Event, Record
-from ..storage.trial import EventKind, Fit, Trial
+from ..storage.trial import EventKind, Fit, Report, Trial, Verdict
 from .arms import Roster
 from .direction import (
     PLAIN,
@@ -43,8 +43,9 @@ from .direction import (
     state_after,
 )
 from .inputs import Inputs
+from .pruning import Curves, pruning_of
 from .queue import Queue
-from .stored import UNKNOWN, StoredStudyHandle, changes_writer
+from .stored import UNKNOWN, StoredStudyHandle, changes_writer, steps_writer
 
 if TYPE_CHECKING:
     from ..storage.base import Writer
@@ -168,7 +169,9 @@ class Replica:
         self._saved_order = 0  # The order of the last event for which they agreed.
         self._changes: dict[int, Trial | None] = {}  # Trials before this call, None for new ones.
         self._new: list[StudyChange] = []  # Changes of the study in this call.
+        self._reports: list[Report] = []  # Reports of trials in this call.
         self._leases = Leases()
+        self._curves: Curves | None = None  # Made at the first report.
         self.notes: dict[str, str] = {}
         self._uncommitted = False  # Whether record and state include a call that is not in the storage yet.
         self._backup: AnyState | None = None  # The state before that call, if a copy is cheaper than a rebuild.
@@ -258,7 +261,7 @@ class Replica:
         return result
 
     def _has_changes(self) -> bool:
-        return bool(self._changes or self._new or self.notes)
+        return bool(self._changes or self._new or self.notes)  # A report changes its trial.
 
     def _catch_up(self, handle: StoredStudyHandle, writer: Writer) -> None:
         """Reads what other processes wrote, inside a transaction."""
@@ -266,7 +269,7 @@ class Replica:
             self.rebuild()
         record = self.record
         news = handle.audited(writer.news(since=record.order, stamp=handle.stamp_of(record)), record)
-        self._contention = CONTENTION if news.trials else self._contention - 1
+        self._contention = CONTENTION if news.trials or news.steps else self._contention - 1
         self.apply(news)
 
     def _save(self, handle: StoredStudyHandle, writer: Writer) -> str | None:
@@ -280,8 +283,12 @@ class Replica:
         stamp = handle.stamp
         if self._new:
             changes_writer(writer, self._new).save_arms(self._new)
+        if self._reports:
+            steps_writer(writer).save_steps(self._reports)
         if self._has_changes():
-            changes = [Change(before, self.record[number]) for number, before in self._changes.items()]
+            each = ((before, self.record[number]) for number, before in self._changes.items())
+            # A report leaves the row of its trial as it is.
+            changes = [Change(*pair) for pair in each if pair[0] is None or pair[0].last_order != pair[1].last_order]
             stamp = writer.save(changes, order=self.record.order)
         if self.notes:
             cast(Any, writer).write_notes(self.notes)
@@ -294,6 +301,7 @@ class Replica:
         self._saved_order, self._valid, self._uncommitted = self.record.order, True, False
         self._changes.clear()
         self._new.clear()
+        self._reports.clear()
 
     def _roll_back(self) -> None:
         """Restores record and state to before the call that is not in the storage yet."""
@@ -390,11 +398,37 @@ class Replica:
             events: Iterable[Event] = (event,)
             if spaces is not None:
                 events = (Event(event.order, kind, spaces.moved(event.trial)),)
+            if kind == "stopped":
+                events = self.curves.as_taught(events, self.trials)
             self.state.receive(events if self.goals == PLAIN else as_rewards(events, self.goals))
             if trial.lease_until is not None and kind == "asked":
                 self._leases.add(trial)
         self._current = None
         return trial if spaces is None else spaces.moved(trial)
+
+    def report(self, trial: Trial, step: int, value: float, time: float, verdict: Verdict | None = None) -> Trial:
+        """Records a report of a trial, with the verdict of the pruning rule unless it is given. Returns the trial."""
+        self._valid = False  # Until the call is over.
+        record, number = self.record, trial.number
+        if self.handle is not None:
+            self._changes.setdefault(number, record[number])
+        report = Report(record.order + 1, time, number, step, value, "go")
+        judged = verdict or self.verdict(record[number].with_report(report))
+        report = report._replace(verdict=judged)
+        if self.handle is not None:
+            self._reports.append(report)
+        return self.roster.moved(record.report(report))
+
+    def verdict(self, trial: Trial) -> Verdict:
+        """Returns the verdict of the pruning rule on a trial after its last report."""
+        return self.curves.verdict(self.roster.moved(trial), self.trials, seed=self._seed)
+
+    @property
+    def curves(self) -> Curves:
+        """The curves of trials as the pruning rule of the study sees them."""
+        if self._curves is None or self._curves.rule is not pruning_of(self.policy):
+            self._curves = Curves(pruning_of(self.policy), self.goals[0])
+        return self._curves
 
     def invalidate(self) -> None:
         """Marks record and state as possibly wrong: unless a write ends well, the next call rebuilds them."""
@@ -482,12 +516,15 @@ class Replica:
         record, handle = Record(), self.handle
         self._changes.clear()
         self._new.clear()
+        self._reports.clear()
         if handle is None:
             earlier = self.record.as_of(self._saved_order)
-            known, stamp, changes = News(earlier, UNKNOWN, earlier.changes)
+            news = News(earlier, UNKNOWN, earlier.changes)
         else:
-            known, stamp, changes = handle.news(record)
-        record.apply(known, changes)
+            news = handle.news(record)
+        stamp = news.stamp
+        record.apply(news.trials, news.arms, news.steps)
+        record.order = max(record.order, 0 if handle is not None else earlier.order)
         self.record = record
         self._adopt_all()
         self._replay()
@@ -499,16 +536,18 @@ class Replica:
 
     def apply(self, news: News) -> None:
         """Adds trials and changes that other processes wrote."""
-        changed, stamp, changes = news
-        if changed or changes:
+        changed, stamp, changes, steps = news
+        if changed or changes or steps:
             self._valid = False  # Until record and state agree again.
-            events = self.record.apply(changed, changes)
+            events = self.record.apply(changed, changes, steps)
             more = bool(changes) and self._adopt(changes)
             if any(event.kind == "corrected" for event in events) or (more and not self._extended()):
                 self._replay()
             else:
                 if self.roster.spaces is not None:
                     events = [Event(order, kind, self.roster.moved(trial)) for order, kind, trial in events]
+                if any(event.kind == "stopped" for event in events):
+                    events = self.curves.as_taught(events, self.trials)
                 self.state.receive(events if self.goals == PLAIN else as_rewards(events, self.goals))
             for trial in changed:
                 if trial.state == "pending":
@@ -516,7 +555,7 @@ class Replica:
             self._current = None
         if self.handle is not None:
             self.handle.stamp = stamp
-        if changed or changes:
+        if changed or changes or steps:
             self._saved_order, self._valid = self.record.order, True
 
     # -- time ----------------------------------------------------------------------------------------------------

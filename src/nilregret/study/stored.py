@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast, final
 from .._utils.checks import new_study_name
 from ..errors import InvalidInput, NoRegretError
 from ..serialize import loads
-from ..storage.base import KeepsArms, KeepsChanges, KeepsNotes, News, Writer
+from ..storage.base import KeepsArms, KeepsChanges, KeepsNotes, KeepsSteps, News, Writer
 from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.record import Record
 from .audit import Auditor
@@ -114,6 +114,16 @@ def changes_writer(writer: Writer, changes: Sequence[StudyChange]) -> KeepsArms:
             advice=f"SQLite, PostgreSQL and memory keep them. A storage of your own needs `{needs}`.",
         )
     return cast(KeepsArms, writer)
+
+
+def steps_writer(writer: Writer) -> KeepsSteps:
+    """Returns a writer that keeps reports of trials, or raises an error."""
+    if not isinstance(writer, KeepsSteps):
+        raise NoRegretError(
+            "The storage of this study keeps no reports of trials; nothing was recorded.",
+            advice="SQLite, PostgreSQL and memory keep them. A storage of your own needs `KeepsSteps`.",
+        )
+    return writer
 
 
 def words_of(storage: str | Storage) -> str:

@@ -441,6 +441,54 @@ class Study(Queries[D]):
         reason = reason_of("failed", reason)
         return self._write(self._calls.fail, trial, reason, revise=revise)
 
+    def report(self, trial: Trial | int, step: int, value: float) -> bool:
+        """Records the value of a running trial after a step, and returns True if going on is worth it.
+
+        The pruning rule of the policy decides (`nr.auto(space, pruning="median")`). Without a rule it is always worth
+        it. If not, `stop` ends the trial. A report is idempotent: a repeated one records nothing and is judged anew, so
+        a paused trial may ask whether it goes on now.
+
+        Args:
+            trial: as `ask` returned it, or its number.
+            step: a whole number, at least 0, that grows from report to report.
+            value: after this step, in the units of the reward (the loss, if the goal is to minimise).
+
+        Raises:
+            InvalidInput: step or value cannot be used, or the study has several objectives.
+            TrialError: the trial has its answer, or has reported this step or a later one.
+
+        >>> import nilregret as nr
+        >>> study = nr.Study(nr.auto(nr.Space(rate=nr.Float(0, 1))), goal="minimize")
+        >>> trial = study.ask()
+        >>> study.report(trial, 1, 0.9), study.report(trial, 2, 0.7)
+        (True, True)
+        >>> study.stop(trial).steps
+        [(1, 0.9), (2, 0.7)]
+        """
+        checked = self.replica.inputs.report(step, value)
+        _, verdict = self._write(self._calls.report, trial, *checked)
+        return verdict in ("go", "spared")
+
+    def stop(self, trial: Trial | int, reason: str | None = None) -> Trial[D]:
+        """Records that a trial was stopped before its last step, and returns the trial.
+
+        A stopped trial teaches the model what the pruning rule says (`nilregret.slots.Pruning.learned`). It is never
+        the best one. `tell(..., revise=True)` records a reward in its place.
+
+        Args:
+            trial: as `ask` returned it, or its number. It has reported at least once.
+            reason: in words. The pruning rule gives one if it stopped the trial.
+
+        >>> import nilregret as nr
+        >>> study = nr.Study(nr.auto(nr.Space(rate=nr.Float(0, 1))), goal="minimize")
+        >>> trial = study.ask()
+        >>> _ = study.report(trial, 1, 0.9)
+        >>> study.stop(trial).state
+        'stopped'
+        """
+        given = None if reason is None else reason_of("was stopped", reason)
+        return self._write(self._calls.stop, trial, given)
+
     def abandon(self, trial: Trial | int, reason: str = "its worker is gone") -> Trial[D]:
         """Records that nobody works on a trial any more, and returns the trial.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar, cast, final
 
@@ -22,7 +23,7 @@ from ..policy.engines import Decision
 from ..policy.state import State
 from ..storage.changes import ArmChangeKind, ChangedArm, StudyChange
 from ..storage.record import answer_of, describe_answer
-from ..storage.trial import Measured, Other, Plays, Trial
+from ..storage.trial import NO_CURVE, Measured, Other, Plays, Trial, Verdict
 from .arms import Arm, Roster
 from .direction import copy_of_state, has_channels
 from .function import settings_at
@@ -297,6 +298,59 @@ class Transaction:
         left = known.as_abandoned(reason=reason, order=record.order + 1, time=self.now)
         return self._replica.put(left, "abandoned")
 
+    def report(self, trial: Trial | int, step: int, value: float) -> tuple[Trial, Verdict]:
+        """Records the value of a running trial after a step (see `Study.report`).
+
+        Returns:
+            The trial, and the verdict of the pruning rule. If the report is on record already, it is that of now.
+        """
+        replica = self._replica
+        known = replica.record.require(trial)
+        place = bisect_left(known.curve, step, key=lambda report: report.step)
+        same = place < len(known.curve) and known.curve[place].step == step
+        if same and known.curve[place].value == value:
+            over = known.curve[-1].verdict if known.state != "stopped" else "stop"
+            return self.roster.moved(known), replica.verdict(known) if known.open else over
+        if not known.open:
+            raise TrialError(
+                f"Trial {known.number} was told already ({answer_of(known)}), and now it reports step {step}; nothing "
+                "was recorded. Usually a worker went on after the end, or two workers had the same trial.",
+                advice="A report comes before the answer.",
+                topic="answered",
+            )
+        if place < len(known.curve):
+            last = known.curve[-1]
+            what = f"{known.curve[place].value!r}, and now {value!r}" if same else "nothing"
+            raise TrialError(
+                f"Trial {known.number} has reported step {last.step} already, and step {step} as {what}; nothing was "
+                "recorded. Usually two workers have the same trial, or it began again.",
+                advice="Steps grow. A trial that begins again goes on with the steps after the last one.",
+                topic="answered",
+            )
+        found = replica.report(known, step, value, self.now)
+        return found, found.curve[-1].verdict
+
+    def stop(self, trial: Trial | int, reason: str | None) -> Trial:
+        """Records that a trial was stopped before its last step (see `Study.stop`)."""
+        replica = self._replica
+        known = replica.record.require(trial)
+        if known.state == "stopped":
+            return self.roster.moved(known)
+        if not known.open:
+            replica.record.require_open(trial, "stopped")  # This raises an error.
+        if not known.curve:
+            raise TrialError(
+                f"Trial {known.number} has reported nothing that could be learned; nothing was recorded.",
+                advice="`study.abandon(trial)` gives it up, `study.report(trial, step, value)` reports.",
+                topic="no_report",
+            )
+        if reason is None:
+            ours = known.curve[-1].verdict in ("stop", "wait")
+            last = f"by hand after step {known.curve[-1].step}"
+            reason = replica.curves.why(known, replica.trials) if ours else last
+        stopped = known.as_stopped(reason=reason, order=self.order + 1, time=self.now)
+        return replica.put(stopped, "stopped")
+
     # -- the domain ----------------------------------------------------------------------------------------------
 
     def widen(self, parameters: Mapping[str, Any], was: Mapping[str, Any] | None) -> Space:
@@ -347,7 +401,7 @@ class Transaction:
         return tuple.__new__(Trial, (
             len(self._replica.record.trials), point, arm, settings, order, now, context, explored, enqueued, "pending",
             None, None, None, None, None, named, None, None, None, (), repeats, None, fits, None,
-            None, (), (),
+            None, (), (), NO_CURVE,
         ))  # fmt: skip
 
     def _tell_constraints(self, known: Trial, told: Told, *, revise: bool) -> Trial:

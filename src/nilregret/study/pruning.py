@@ -1,0 +1,120 @@
+"""Curves of a study as a pruning rule sees them, its verdicts, and what stopped trials teach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, cast, final
+
+import numpy as np
+from scipy.stats import norm
+
+from .._utils.checks import LARGEST_REWARD
+from .._utils.randomness import Draws
+from ..policy.policy import Policy
+from ..slots.pruning import Course, Courses, Never, Pruning
+from ..storage.record import Event
+from ..storage.trial import Abandoned, Trial, Verdict
+
+NEVER = Never()
+SMALL = 1e-12  # Least deviation of a prediction, as a share of the best value.
+
+
+def pruning_of(policy: Any) -> Pruning:
+    """Returns the pruning rule of a policy."""
+    rule = policy.pruning if isinstance(policy, Policy) else None
+    return NEVER if rule is None else rule
+
+
+@final
+class Curves:
+    """The curves of a study as courses. Each is made once for each of its reports.
+
+    Args:
+        rule: the pruning rule.
+        goal: of the study.
+    """
+
+    def __init__(self, rule: Pruning, goal: str) -> None:
+        self.rule, self.sign = rule, 1.0 if goal == "maximize" else -1.0
+        self._known: dict[int, tuple[Trial, Course]] = {}
+
+    def course(self, trial: Trial) -> Course:
+        """Returns the course of a trial that has reported."""
+        known, course = self._known.get(trial.number, (None, None))
+        if known is trial and course is not None:
+            return course
+        values = self.sign * np.array([report.value for report in trial.curve])
+        course = Course(
+            trial.number, trial.point, np.array([report.step for report in trial.curve]),
+            np.maximum.accumulate(values) if self.rule.of == "best" else values,
+            trial.state == "observed", trial.state == "stopped",
+        )  # fmt: skip
+        self._known[trial.number] = trial, course
+        return course
+
+    def courses(self, trial: Trial, trials: Iterable[Trial]) -> Courses:
+        """Returns the course of a trial and those of all others that have reported."""
+        others = [self.course(other) for other in trials if other.curve and other.number != trial.number]
+        finished = [int(course.steps[-1]) for course in others if course.finished]
+        length = max(finished, default=None) if self.rule.steps is None else self.rule.steps
+        return Courses(self.course(trial), others, length)
+
+    def verdict(self, trial: Trial, trials: Iterable[Trial], *, seed: int) -> Verdict:
+        """Returns the verdict on a trial after its last report.
+
+        Args:
+            trial: with its last report.
+            trials: all trials. That of the same number is ignored.
+            seed: of the study.
+        """
+        rule, step = self.rule, trial.curve[-1].step
+        if not rule.stops or (rule.steps is not None and step >= rule.steps):
+            return "go"
+        verdict = rule.verdict(self.courses(trial, trials))
+        spared = verdict != "go" and rule.explore > 0.0
+        return "spared" if spared and Draws(f"pruning {seed} {trial.number}").random() < rule.explore else verdict
+
+    def why(self, trial: Trial, trials: Iterable[Trial]) -> str:
+        """Returns in words why the rule stops a trial."""
+        return self.rule.why(self.courses(trial, trials))
+
+    def value(self, trial: Trial) -> float:
+        """Returns the value of a curve that counts, in the units told."""
+        return 0.0 + self.sign * float(self.course(trial).values[-1])
+
+    def taught(self, event: Event, trials: Sequence[Trial]) -> Event:
+        """Returns the event that a stopped trial is for the state of the policy.
+
+        Args:
+            event: of a stopped trial, in the units told.
+            trials: all trials. Of these, what was known at the event is used.
+        """
+        order, _, trial = event
+        learned = self.rule.learned
+        if learned == "nothing":
+            left = Abandoned(order, trial.told_at or trial.asked_at, trial.reason or "")
+            return Event(order, "abandoned", trial.asked()._replace(state="abandoned", abandoned=left))
+        value, std = self.value(trial), None
+        if learned != "last":
+            known = [other.as_of(order) for other in trials if other.curve and other.asked_order < order]
+            courses = Curves(self.rule, "maximize" if self.sign > 0.0 else "minimize").courses(trial, known)
+            expected = self.rule.expected(courses)
+            if expected is not None:
+                mean, std = expected
+                if learned == "censored":
+                    mean, std = _below(mean, std, max((c.values[-1] for c in courses.finished), default=None)), None
+                value = 0.0 + self.sign * float(np.clip(mean, -LARGEST_REWARD, LARGEST_REWARD))
+        told = trial._replace(state="observed", reward=value, reason=None, std=std)
+        return Event(order, "told", told)
+
+    def as_taught(self, events: Iterable[Event], trials: Sequence[Trial]) -> list[Event]:
+        """Returns events in which each stopped trial is what it teaches."""
+        return [self.taught(event, trials) if event.kind == "stopped" else event for event in events]
+
+
+def _below(mean: float, std: float, level: float | None) -> float:
+    """Returns the mean of a normal distribution below a level."""
+    if level is None:
+        return mean
+    z = (level - mean) / max(std, SMALL * max(abs(level), 1.0))
+    return min(cast(float, mean - std * np.exp(norm.logpdf(z) - norm.logcdf(z))), level)
