@@ -325,6 +325,7 @@ DESCRIBED = [
     nr.Safe(start=np.array([[0.5]], dtype=np.float32), delta=F(0.1), certificate=S("bounds")),
     nr.slots.PointSearch(candidates=W(64), around=W(4), starts=W(1), evaluations=W(5)),
     nr.slots.Lazy(factor=F(1.2)),
+    nr.slots.Never(steps=50, explore=F(0.1), of="best", learned="nothing"),
     nr.slots.LengthscaleBank(factors=(F(0.5), W(2)), weight=F(3.0), around=nr.slots.Refit(every=4)),
     EARLIER,
     nr.slots.EarlierStudies(studies=[EARLIER], around=nr.slots.Refit(every=4)),

@@ -230,6 +230,7 @@ FILLINGS = [
     Filling("constraints", "`Pareto`", _front),
     Filling("constraints", "`Safe`", _safe),
     _using("switching", "`Lazy`", nr.slots.Lazy(factor=2.0)),
+    _using("pruning", "`Never`", nr.slots.Never(steps=5)),
 ]  # fmt: skip
 SLOTS = list(dict.fromkeys(filling.slot for filling in FILLINGS))
 ORDER = {"domain": 0, "explore": 1}  # the others after these: detectors are added to the forced rounds there are

@@ -59,7 +59,7 @@ class Course(NamedTuple):
 
 
 class Courses(NamedTuple):
-    """What a rule sees of a study when a trial has reported.
+    """Courses of a study at the moment when a trial has reported.
 
     Attributes:
         this: the course of the trial, with the new report.
@@ -97,9 +97,9 @@ class Pruning(Part):
         of: which value of a curve counts: the "last" one, or the "best" so far.
         explore: share of stops that run on all the same, in [0, 1]. Which trials do follows from seed and number. They
             show what stopping misses (`Study.pruned`).
-        learned: what the model learns of a stopped trial: its "last" value (that of `of`), the "predicted" final one
-            with its deviation, the "censored" one (the mean of the prediction below the best finished value), or
-            "nothing". A rule that predicts nothing teaches the last value.
+        learned: what the model learns of a stopped trial. "last" is its last value (see `of`). "predicted" is the final
+            value that the rule expects, with its deviation. "censored" is the mean of this prediction below the best
+            finished value. "nothing" leaves the trial out. A rule that predicts nothing teaches the last value.
     """
 
     steps: int | None = None
@@ -151,7 +151,7 @@ class Never(Pruning):
     """The rule that stops no trial. Curves are on record all the same.
 
     >>> import nilregret as nr
-    >>> study = nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1)), pruning=nr.slots.Never(steps=3)))
+    >>> study = nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1))).using(pruning=nr.slots.Never(steps=3)))
     >>> trial = study.ask()
     >>> study.report(trial, 1, 0.2), study.report(trial, 2, 0.1)
     (True, True)

@@ -164,14 +164,17 @@ class Statements:
         self.arms = database.text(changes.where(arms.c.event >= since).order_by(arms.c.event))
         self.insert_arms = f"INSERT INTO {arms.name} (study, event, at, kind, arms) VALUES ({', '.join([mark] * 5)})"
         self.last_arms = f"UPDATE {studies.name} SET arms = {mark} WHERE id = {mark}"
-        steps = database.tables.steps
-        reported = [steps.c[name] for name in STEP]
-        found = sql.select(*reported).where(steps.c.study == sought).where(steps.c.event >= since)
-        self.steps = database.text(found.order_by(steps.c.event))
-        named = ", ".join(("study", *STEP))
-        self.insert_steps = f"INSERT INTO {steps.name} ({named}) VALUES ({', '.join([mark] * (len(STEP) + 1))})"
+        self._of_reports(database, mark)
         raised = f"SET format = {STUDY_FORMAT} WHERE id = {mark} AND format < {STUDY_FORMAT}"
         self.raise_format = f"UPDATE {studies.name} {raised}"
         self.named = f"SELECT id FROM {studies.name} WHERE name = {mark}"
         self.rename = f"UPDATE {studies.name} SET name = {mark}, stamp = {mark} WHERE id = {mark} AND name = {mark}"
         self.count = f"UPDATE {studies.name} SET {events}, {', '.join(counted)} WHERE id = {mark}"
+
+    def _of_reports(self, database: Database, mark: str) -> None:
+        steps = database.tables.steps
+        mine = steps.c.study == sql.bindparam("sought")
+        found = sql.select(*(steps.c[name] for name in STEP)).where(mine, steps.c.event >= sql.bindparam("since"))
+        self.steps = database.text(found.order_by(steps.c.event))
+        named = ("study", *STEP)
+        self.insert_steps = f"INSERT INTO {steps.name} ({', '.join(named)}) VALUES ({', '.join([mark] * len(named))})"

@@ -138,7 +138,7 @@ class Record(Sequence[Trial]):
             trial = given[number] if fresh else self.trials[number]
             if fresh and not trial.curve and number < len(self.trials):
                 trial = trial._replace(curve=self.trials[number].curve)
-            (given if fresh else self.trials)[number] = trial.with_report(report)  # type: ignore[index]  # by number
+            (given if fresh else self.trials)[number] = trial.with_report(report)
         return list(given.values())
 
     def roll_back(self, order: int, before: Mapping[int, Trial | None]) -> None:

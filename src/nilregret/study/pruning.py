@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from typing import Any, cast, final
+from typing import Any, final
 
 import numpy as np
-from scipy.stats import norm
 
 from .._utils.checks import LARGEST_REWARD
 from .._utils.randomness import Draws
@@ -16,6 +16,7 @@ from ..storage.record import Event
 from ..storage.trial import Abandoned, Trial, Verdict
 
 NEVER = Never()
+HALF_LOG = 0.5 * math.log(2.0 * math.pi)
 SMALL = 1e-12  # Least deviation of a prediction, as a share of the best value.
 
 
@@ -116,5 +117,7 @@ def _below(mean: float, std: float, level: float | None) -> float:
     """Returns the mean of a normal distribution below a level."""
     if level is None:
         return mean
+    from scipy.special import log_ndtr  # Only this needs it.
+
     z = (level - mean) / max(std, SMALL * max(abs(level), 1.0))
-    return min(cast(float, mean - std * np.exp(norm.logpdf(z) - norm.logcdf(z))), level)
+    return min(mean - std * math.exp(-0.5 * z * z - HALF_LOG - float(log_ndtr(z))), level)

@@ -151,6 +151,7 @@ class Replica:
         made: the policy with which the study was made.
         goals: the goal of each objective.
         notes: new notes of the call that is being written.
+        curves: the curves of trials as the pruning rule sees them.
     """
 
     def __init__(
@@ -171,7 +172,7 @@ class Replica:
         self._new: list[StudyChange] = []  # Changes of the study in this call.
         self._reports: list[Report] = []  # Reports of trials in this call.
         self._leases = Leases()
-        self._curves: Curves | None = None  # Made at the first report.
+        self.curves = Curves(pruning_of(policy), goal)
         self.notes: dict[str, str] = {}
         self._uncommitted = False  # Whether record and state include a call that is not in the storage yet.
         self._backup: AnyState | None = None  # The state before that call, if a copy is cheaper than a rebuild.
@@ -406,15 +407,14 @@ class Replica:
         self._current = None
         return trial if spaces is None else spaces.moved(trial)
 
-    def report(self, trial: Trial, step: int, value: float, time: float, verdict: Verdict | None = None) -> Trial:
-        """Records a report of a trial, with the verdict of the pruning rule unless it is given. Returns the trial."""
+    def report(self, trial: Trial, step: int, value: float) -> Trial:
+        """Records a report of a trial with the verdict of the pruning rule, and returns the trial."""
         self._valid = False  # Until the call is over.
         record, number = self.record, trial.number
         if self.handle is not None:
             self._changes.setdefault(number, record[number])
-        report = Report(record.order + 1, time, number, step, value, "go")
-        judged = verdict or self.verdict(record[number].with_report(report))
-        report = report._replace(verdict=judged)
+        report = Report(record.order + 1, self.now(), number, step, value, "go")
+        report = report._replace(verdict=self.verdict(record[number].with_report(report)))
         if self.handle is not None:
             self._reports.append(report)
         return self.roster.moved(record.report(report))
@@ -422,13 +422,6 @@ class Replica:
     def verdict(self, trial: Trial) -> Verdict:
         """Returns the verdict of the pruning rule on a trial after its last report."""
         return self.curves.verdict(self.roster.moved(trial), self.trials, seed=self._seed)
-
-    @property
-    def curves(self) -> Curves:
-        """The curves of trials as the pruning rule of the study sees them."""
-        if self._curves is None or self._curves.rule is not pruning_of(self.policy):
-            self._curves = Curves(pruning_of(self.policy), self.goals[0])
-        return self._curves
 
     def invalidate(self) -> None:
         """Marks record and state as possibly wrong: unless a write ends well, the next call rebuilds them."""
@@ -522,16 +515,14 @@ class Replica:
             news = News(earlier, UNKNOWN, earlier.changes)
         else:
             news = handle.news(record)
-        stamp = news.stamp
         record.apply(news.trials, news.arms, news.steps)
-        record.order = max(record.order, 0 if handle is not None else earlier.order)
         self.record = record
         self._adopt_all()
         self._replay()
         self._current, self._saved_order = None, record.order
         self._leases = Leases(record)
         if handle is not None:
-            handle.stamp = stamp
+            handle.stamp = news.stamp
         self._valid = True  # This comes last: after an earlier interrupt the next call rebuilds again.
 
     def apply(self, news: News) -> None:

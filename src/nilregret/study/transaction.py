@@ -327,7 +327,7 @@ class Transaction:
                 advice="Steps grow. A trial that begins again goes on with the steps after the last one.",
                 topic="answered",
             )
-        found = replica.report(known, step, value, self.now)
+        found = replica.report(known, step, value)
         return found, found.curve[-1].verdict
 
     def stop(self, trial: Trial | int, reason: str | None) -> Trial:
