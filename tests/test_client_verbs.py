@@ -46,9 +46,9 @@ OWN = {
 }
 # Arguments that are called otherwise, or that no request has.
 RENAMED = {
-    "ask": {"lease": "deadline"}, "tell": {"trial": "decision"}, "fail": {"trial": "decision"},
-    "abandon": {"trial": "decision"}, "add": {"point_or_parameters": "point"}, "explain": {"trial": "number"},
+    "ask": {"lease": "deadline"}, "add": {"point_or_parameters": "point"}, "explain": {"trial": "number"},
     "export": {"path": "kind"},
+    **{verb: {"trial": "decision"} for verb in ("tell", "fail", "abandon", "report", "stop")},
 }  # fmt: skip
 MISSING = {("explain", "among"): "the record does not hold it", ("explain", "exclude"): "likewise"}
 

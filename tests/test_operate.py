@@ -160,6 +160,31 @@ def test_workers_that_are_gone_and_answers_that_were_wrong(oven):
     assert "lease" in run("ask", *oven, "--lease", -1, code=1)
 
 
+def test_trials_that_report_and_are_stopped(oven):
+    run("ask", *oven, "--count", 3)
+    assert "stopped" not in run("studies", "studies.db")
+    assert run("report", *oven, 0, 1, -0.5) == "go on\n"
+    assert data("report", *oven, 0, 4, 0.25) == {"go_on": True}
+    assert data("report", *oven, 0, 4, 0.25) == {"go_on": True}
+    assert "step 2" in run("report", *oven, 0, 2, 0.25, code=3)
+    assert "`value`" in run("report", *oven, 0, 5, "nan", code=1)
+    assert data("show", *oven)["pending"][0]["steps"] == [[1, -0.5], [4, 0.25]]
+    assert "4: 0.25" in run("show", *oven)
+    assert "`nilregret abandon` gives it up" in run("stop", *oven, 1, code=3)
+    stopped = data("stop", *oven, 0, "it diverges")
+    assert (stopped["state"], stopped["reason"], stopped["steps"]) == ("stopped", "it diverges", [[1, -0.5], [4, 0.25]])
+    assert data("stop", *oven, 0) == stopped
+    assert "--revise" not in run("report", *oven, 0, 9, 0.25, code=3)
+    assert data("studies", "studies.db")[0]["stopped"] == 1
+    assert data("show", *oven)["trials"] == {"all": 3, "stopped": 1, "pending": 2}
+    assert "stopped" in run("studies", "studies.db")
+    text = run("trials", *oven, "--state", "stopped")
+    assert "it diverges" in text
+    assert "4: 0.25" in text
+    assert "last step" not in run("trials", *oven, "--state", "pending")
+    assert data("tell", *oven, 0, 0.5, "--revise")["state"] == "observed"
+
+
 def test_studies_are_renamed_and_removed(oven, folder):
     run("create", "studies.db", "other", "oven.toml")
     run("ask", *oven)

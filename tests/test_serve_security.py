@@ -181,6 +181,7 @@ def test_roles():
         ("GET", "/v1/studies/a/best"): "reader", ("HEAD", "/v1/studies"): "reader",
         ("POST", "/v1/studies/a/decisions"): "decider", ("PUT", "/v1/studies/a/decisions/x/reward"): "decider",
         ("POST", "/v1/studies/a/decisions/x/failure"): "decider", ("POST", "/v1/studies/a/rewards"): "decider",
+        ("PUT", "/v1/studies/a/decisions/x/steps/1"): "decider", ("POST", "/v1/studies/a/decisions/x/stop"): "decider",
         ("POST", "/v1/studies/a/evaluations"): "reader", ("POST", "/v1/studies/a/evaluations/x"): "admin",
         ("POST", "/v1/studies/a/observations"): "decider", ("PUT", "/v1/studies/a"): "admin",
         ("DELETE", "/v1/studies/a"): "admin", ("POST", "/v1/studies"): "admin", ("POST", "/nowhere"): "admin",

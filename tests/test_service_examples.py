@@ -45,9 +45,12 @@ def test_every_example_is_answered(client, operation, example):
     put(client, example.study)
     described = ADDRESSES[operation]
     address = described.path.replace("{name}", example.study).replace("{arm:int}", "1").replace("{number:int}", "0")
+    address = address.replace("{step}", "1")
     body = example.body
     if "{id}" in address:
         address = address.replace("{id}", asked(client, example.study))
+    if operation == "stop":
+        client.put(address.replace("/stop", "/steps/1"), {"value": 0.5})
     if operation == "rewards":
         body = {"items": [item | {"id": asked(client, example.study)} for item in body["items"]]}
     if operation == "noteTrial":

@@ -8,6 +8,7 @@ import nilregret as nr
 
 from .servers import Connection, Server
 
+REPORTING = 0.2  # how often a decision reports steps
 OFTEN, MANY = 0.004, 1000  # how often so many decisions are asked for at once, which takes several transactions
 
 
@@ -24,6 +25,7 @@ class Worker(threading.Thread):
         self.label, self.ports, self.stop, self.rng = name, ports, stop, random.Random(seed)
         self.study, self._at, self._token = study, f"/v1/studies/{study}", token
         self.decisions, self.told, self.wrong, self.retries, self.error = {}, {}, [], 0, None
+        self.curves, self.stopped = {}, set()
 
     def run(self):
         try:
@@ -50,12 +52,33 @@ class Worker(threading.Thread):
             again = self._until("POST", f"{self._at}/decisions", body, 201, key)["decisions"]
             if again != said:
                 self.wrong.append((key, said, again))
+        if self.rng.random() < REPORTING and self._reported(decision):
+            return
         path, value = f"{self._at}/decisions/{decision['id']}/reward", reward(decision["number"])
         for _ in range(2 if self.rng.random() < 0.2 else 1):
             answer = self._until("PUT", path, {"reward": value}, 200)
             if (answer["number"], answer["reward"]) != (decision["number"], value):
                 self.wrong.append((key, answer))
         self.told[decision["number"]] = value
+
+    def _reported(self, decision):
+        """Whether a decision was stopped after its reports, some of which are sent twice."""
+        number, at = decision["number"], f"{self._at}/decisions/{decision['id']}"
+        self.curves[number] = []
+        for step in range(1, 4):
+            value = reward(number + step)
+            for _ in range(2 if self.rng.random() < 0.2 else 1):
+                verdict = self._until("PUT", f"{at}/steps/{step}", {"value": value}, 200)
+                if not verdict["go_on"]:
+                    self.wrong.append((number, step, verdict))
+            self.curves[number].append((step, value))
+        if self.rng.random() < 0.5:
+            return False
+        for _ in range(2 if self.rng.random() < 0.2 else 1):
+            if self._until("POST", f"{at}/stop", {"reason": "enough"}, 200)["state"] != "stopped":
+                self.wrong.append((number, "was not stopped"))
+        self.stopped.add(number)
+        return True
 
     def _until(self, method, path, body, wanted, key=None):
         while True:
@@ -141,4 +164,14 @@ def judged(url, crowd):
         for number, value in told.items()
         if number >= len(trials) or trials[number].reward != value
     ]
-    return {"decisions": len(decisions), "rewards": len(told), "retries": _retries(crowd)}, wrong
+    curves = {number: curve for worker in crowd for number, curve in worker.curves.items()}
+    wrong += [
+        f"reports of {number} were acknowledged, and are not on record"
+        for number, curve in curves.items()
+        if number >= len(trials) or trials[number].steps != curve
+    ]
+    stopped = {trial.number for trial in trials if trial.state == "stopped"}
+    if stopped != {number for worker in crowd for number in worker.stopped}:
+        wrong.append("other decisions were stopped than are on record")
+    facts = {"decisions": len(decisions), "rewards": len(told), "stopped": len(stopped), "retries": _retries(crowd)}
+    return facts, wrong

@@ -58,6 +58,7 @@ ADVICE = {
     "no_trial": (
         "`nilregret trials` lists those there are. A point that was never asked for is told by `nilregret add`."
     ),
+    "no_report": "`nilregret abandon` gives it up.",
     "reward_range": "Give it with --reward-range LOW HIGH.",
     "target": '--policy takes "uniform", "best", an action, JSON of probabilities, or a file.',
     "no_propensities": 'A study with `"propensities": true` among its facts records them.',

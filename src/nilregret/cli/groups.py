@@ -10,7 +10,7 @@ import click
 from .common import echo, from_json, json_option, opened_study, print_json, study_command, wide_option
 from .read_commands import evaluate, explain, front, show, studies, trials
 from .study_commands import create, delete, export, import_, rename
-from .trial_commands import abandon, add, ask, enqueue, fail, sheet, tell, widen
+from .trial_commands import abandon, add, ask, enqueue, fail, report, sheet, stop, tell, widen
 
 if TYPE_CHECKING:
     from ..study.arms import Arm
@@ -102,6 +102,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Tune": ["tune", "work"],
     "Look at studies": ["studies", "show", "trials", "front", "explain", "evaluate"],
     "Decide one by one": ["create", "ask", "sheet", "tell", "add", "enqueue", "fail", "abandon", "widen"],
+    "Stop early": ["report", "stop"],
     "Change arms": ["arms", "add-arm", "retire-arm", "restore-arm", "describe-arm"],
     "Keep studies": ["export", "import", "rename", "delete"],
     "Serve": ["serve", "token"],
@@ -129,6 +130,8 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "widen": ['widen studies.db oven \'{"heat": {"type": "float", "low": 100, "high": 300}}\''],
     "fail": ['fail studies.db oven 1 "burned to coal"'],
     "abandon": ['abandon studies.db oven 5 "the machine was switched off"'],
+    "report": ["report studies.db svm 7 10 0.31"],
+    "stop": ["stop studies.db svm 7", 'stop studies.db svm 7 "it diverges"'],
     "arms": ["arms studies.db oven"],
     "add-arm": ["add-arm studies.db banners '[0.5, 2]' --name autumn"],
     "retire-arm": ["retire-arm studies.db banners 3"],
@@ -200,6 +203,8 @@ COMMANDS: list[click.Command] = [
     widen,
     fail,
     abandon,
+    report,
+    stop,
     arms,
     add_arm,
     retire_arm,

@@ -144,6 +144,11 @@ def stds(trial: Trial) -> float | str | None:
     return ", ".join(figure(each) or "?" for each in (trial.std, *(other.std for other in trial.others)))
 
 
+def last_report(trial: Trial) -> str | None:
+    """Returns the last step of a trial that has reported, and its value."""
+    return f"{trial.curve[-1].step}: {figure(trial.curve[-1].value)}" if trial.curve else None
+
+
 def goal_in_words(objectives: Sequence[Mapping[str, str]]) -> str:
     """Returns the goal of each objective, or the goal alone if there is one objective."""
     named = len(objectives) > 1
@@ -305,12 +310,16 @@ def overview_parts(summary: dict[str, Any], study: Study) -> list[str | Table]:
     if "front" in summary:
         parts += ["\nNo trial beats these:", front_table(summary["front"])] * bool(summary["front"]["trials"])
     if pending:
-        names = study.replica.roster.names
+        names, curves = study.replica.roster.names, any(trial.curve for trial in pending[:LISTED])
         rows = [
-            [trial.number, where(trial, names=names), context_json(trial), moment(trial.asked_at)]
+            [
+                trial.number, where(trial, names=names), context_json(trial), *[last_report(trial)] * curves,
+                moment(trial.asked_at),
+            ]
             for trial in pending[:LISTED]
-        ]
-        parts += ["\nWaiting for an answer:", table(rows, ["trial", "at", "context", "asked (UTC)"])]
+        ]  # fmt: skip
+        headings = ["trial", "at", "context", *["last step"] * curves, "asked (UTC)"]
+        parts += ["\nWaiting for an answer:", table(rows, headings)]
         parts += [f"and {len(pending) - LISTED} more"] * (len(pending) > LISTED)
     return [*parts, *(f"\nNote: {note}" for note in summary["notes"])]
 

@@ -48,27 +48,27 @@ def studies(storage: str, *, check: bool, wide: bool, as_json: bool) -> None:
         {
             "name": study.name, "algorithm": _algorithm_of(study.policy), "goal": study.goal, "seed": study.seed,
             "trials": known.trials, "observed": known.observed, "pending": known.pending, "failed": known.failed,
-            "abandoned": known.abandoned, "best": known.best, "last_event_at": known.last_at,
-            **_of_several(study),
+            "abandoned": known.abandoned, **({"stopped": known.stopped} if known.stopped else {}), "best": known.best,
+            "last_event_at": known.last_at, **_of_several(study),
         }
         for study, known in place.summaries()
     ]  # fmt: skip
+    ended = ["failed", "abandoned", *["stopped"] * any("stopped" in each for each in found)]
     if as_json:
         print_json(found)
     elif found:
         shown = [
             [
                 *(each[name] for name in ("name", "algorithm")), goal_in_words(each.get("objectives", (each,))),
-                *(each[name] for name in ("seed", "trials", "observed", "pending", "failed", "abandoned", "best")),
+                *(each.get(name, 0) for name in ("seed", "trials", "observed", "pending", *ended)), each["best"],
                 moment(each["last_event_at"]),
             ]
             for each in found
         ]  # fmt: skip
         headings = [
-            "study", "policy", "goal", "seed", "trials", "observed", "pending", "failed", "abandoned", "best told",
-            "last event (UTC)",
+            "study", "policy", "goal", "seed", "trials", "observed", "pending", *ended, "best told", "last event (UTC)",
         ]  # fmt: skip
-        least = ["seed", "goal", "policy", "last event (UTC)", "abandoned", "failed", "pending", "observed"]
+        least = ["seed", "goal", "policy", "last event (UTC)", *ended[::-1], "pending", "observed"]
         show(table(shown, headings, dispensable=least, first=LONGEST_NAME, wide=wide), wide=wide)
         hint("show", storage, found[-1]["name"])
     else:
@@ -174,8 +174,9 @@ def _draw(study: Study, picture: Path) -> None:
 
 @study_command("List the trials of a study.", study="optional")
 @click.option(
-    "--state", type=click.Choice(["pending", "observed", "failed", "abandoned"]), help="Only those in this state."
-)
+    "--state", type=click.Choice(["pending", "observed", "failed", "abandoned", "stopped"]),
+    help="Only those in this state.",
+)  # fmt: skip
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N of them.")
 @wide_option
 @json_option
@@ -187,7 +188,7 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
     from ..study.formatting import metrics_text, moment, where
     from ..study.terminal import is_terminal, show, table
     from ..study.trial_json import context_json, with_history
-    from .overview import marks, stds, value_names
+    from .overview import last_report, marks, stds, value_names
 
     found = opened_study(storage, study)
     wanted = [trial for trial in found.trials if state in (None, trial.state)][-(last or 0) :]
@@ -195,28 +196,29 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
     if as_json:
         print_json([with_history(trial) | found.replica.roster.columns(trial) for trial in wanted])
     elif wanted:
-        facts, values = any(trial.measured for trial in wanted), value_names(found)
+        facts, curves = any(trial.measured for trial in wanted), any(trial.curve for trial in wanted)
+        values = value_names(found)
         rows = [
             [
                 trial.number, trial.state, marked.get(trial.number), where(trial),
                 None if trial.arm is None else names.get(trial.arm), context_json(trial),
                 trial.times if trial.repeats > 1 else None, *(trial.values or [None] * len(values)), stds(trial),
                 None if trial.constraints is None else trial.constraints.tolist(),
-                *[metrics_text(trial.measured)] * facts, with_history(trial)["reason"], moment(trial.asked_at),
-                moment(trial.told_at), trial.propensity,
+                *[metrics_text(trial.measured)] * facts, *[last_report(trial)] * curves, with_history(trial)["reason"],
+                moment(trial.asked_at), moment(trial.told_at), trial.propensity,
             ]
             for trial in wanted
         ]  # fmt: skip
         headings = [
             "trial", "state", "so far", "at", "arm", "context", "plays", *values, "std", "constraints",
-            *["metrics"] * facts, "reason", "asked (UTC)", "told (UTC)", "propensity",
+            *["metrics"] * facts, *["last step"] * curves, "reason", "asked (UTC)", "told (UTC)", "propensity",
         ]  # fmt: skip
         if not marked:
             rows, headings = [[*row[:2], *row[3:]] for row in rows], [*headings[:2], *headings[3:]]
         states = [marked.get(trial.number, trial.state) for trial in wanted]
         least = [
             "propensity", "asked (UTC)", "told (UTC)", "so far", "plays", "std", "arm", "metrics", "constraints",
-            "context", "reason",
+            "context", "last step", "reason",
         ]  # fmt: skip
         show(table(rows, headings, states=states, dispensable=least, wide=wide), wide=wide)
     else:

@@ -265,6 +265,37 @@ def abandon(storage: str, study: str, number: int, reason: str, *, as_json: bool
     print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
 
+@study_command("Tell a value of a trial that runs, and hear whether to go on.", negative_numbers=True)
+@click.argument("number", type=int)
+@click.argument("step", type=int)
+@click.argument("value", type=float)
+@json_option
+def report(storage: str, study: str, number: int, step: int, value: float, *, as_json: bool) -> None:
+    """Tell the VALUE of trial NUMBER of STUDY after a STEP of its evaluation. Prints "go on" or "stop".
+
+    The rule of the study judges (`pruning` in [policy]). Without one every trial goes on. To tell the same again
+    records nothing, and is judged anew.
+    """
+    go_on = opened_study(storage, study).report(number, step, value)
+    if as_json:
+        print_json({"go_on": go_on})
+    else:
+        echo("go on" if go_on else "stop")
+
+
+@study_command("Stop a trial that is not worth going on with.")
+@click.argument("number", type=int)
+@click.argument("reason", required=False)
+@json_option
+def stop(storage: str, study: str, number: int, reason: str | None, *, as_json: bool) -> None:
+    """Stop trial NUMBER of STUDY. Its reports stay, and it is never the best.
+
+    REASON is in words. If it is left out, it is that of the study's rule.
+    """
+    trial = opened_study(storage, study).stop(number, reason)
+    print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
+
+
 LEASE = 3600.0  # seconds until other workers take a trial for abandoned
 
 

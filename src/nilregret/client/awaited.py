@@ -111,6 +111,8 @@ class AsyncRemoteStudy:
     tell_many = _awaited(RemoteStudy.tell_many)
     fail = _awaited(RemoteStudy.fail)
     abandon = _awaited(RemoteStudy.abandon)
+    report = _awaited(RemoteStudy.report)
+    stop = _awaited(RemoteStudy.stop)
     add = _awaited(RemoteStudy.add)
     arms = _awaited(RemoteStudy.arms)
     add_arms = _awaited(RemoteStudy.add_arms)

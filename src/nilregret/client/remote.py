@@ -217,6 +217,19 @@ class RemoteStudy:
         path = f"{self._path_of(decision)}/abandonment"
         return self._session.send("POST", path, m.AbandonmentRequest(reason), m.Answer)
 
+    def report(self, decision: m.Decision | str, step: int, value: float) -> bool:
+        """Records the value of a decision after a step, and returns whether going on is worth it.
+
+        A repeated report records nothing and is judged anew (see `Study.report`).
+        """
+        number = integer("step", step, low=0, why="It counts the steps of an evaluation.")
+        path = f"{self._path_of(decision)}/steps/{number}"
+        return self._session.send("PUT", path, m.StepRequest(plain("value", value)), m.StepSaid).go_on
+
+    def stop(self, decision: m.Decision | str, reason: str | None = None) -> m.Answer:
+        """Records that the evaluation of a decision was stopped. Its last report stays (see `Study.stop`)."""
+        return self._session.send("POST", f"{self._path_of(decision)}/stop", m.StopRequest(reason), m.Answer)
+
     def add(
         self, point: Mapping[str, Any] | npt.ArrayLike, reward: Told, *, context: Context = None,
         constraints: npt.ArrayLike | None = None, std: Std = None,

@@ -31,6 +31,7 @@ STYLES = {
     "better": "green",
     "failed": "red",
     "abandoned": "red",
+    "stopped": "dim",
     "pending": "yellow",
 }
 

@@ -131,6 +131,7 @@ PLACES: dict[str, dict[str, Any]] = {
         "schema": {"type": "string", "minLength": 1, "maxLength": 64, "pattern": ID_PATTERN},
         "description": "Of the decision, as it was given.",
     },
+    "step": {"schema": {"type": "integer", "minimum": 0}, "description": "Of the evaluation; it grows."},
     "arm": {"schema": {"type": "integer", "minimum": 0}, "description": "The number of an arm."},
     "entry": {"schema": {"type": "integer", "minimum": 0}, "description": "The number of a point that waits."},
     "number": {"schema": {"type": "integer", "minimum": 0}, "description": "Of the decision, as it was given."},

@@ -164,6 +164,7 @@ def _in_full(
         late_reward=late.reward, observed_at=json.loads(seen.get(f"{OBSERVED}:{number}", "null")),
         std=trial.std, metrics=trial.metrics, corrected=[earlier(each) for each in trial.corrected], **several(trial),
         late_values=several(late).get("values", msgspec.UNSET),
+        curve=[[*each] for each in trial.steps] or msgspec.UNSET,
     )  # fmt: skip
 
 

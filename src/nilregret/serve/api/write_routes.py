@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from starlette.types import ASGIApp
 
+from ..._utils.checks import whole_in
 from ...errors import InvalidInput
 from ...policy.explain import Propensity
 from ...storage.record import Trial
+from ...study.transaction import Transaction
 from ..auth.caller import Caller
 from ..wire import messages as m
 from ..wire.decision_ids import IdempotentRequest
 from ..wire.problems import problem_of
-from ..work.commands import Abandon, Decide, DecideResult, Observe, Tell, check_sums
+from ..work.commands import Decide, DecideResult, End, Observe, Report, Tell, check_sums
 from ..work.events import several
 from ..work.worker import StudyWorker
 from . import create_study
@@ -93,11 +96,24 @@ async def failure(service: Service, request: ParsedRequest) -> ASGIApp:
     return json_of(answer(worker, service.ids, done))
 
 
-async def abandonment(service: Service, request: ParsedRequest) -> ASGIApp:
-    """Records that no worker will answer a decision any more."""
+async def _ended(
+    service: Service, request: ParsedRequest, record: Callable[[Transaction, int, Any], Trial]
+) -> ASGIApp:  # fmt: skip
+    """Records that a decision was abandoned or stopped."""
     worker = await request.worker(service)
     number = service.ids.number(request.caller.tenant, worker.stored, request.path["id"])
-    return json_of(answer(worker, service.ids, await worker.run(Abandon(number, request.body.reason))))
+    done = await worker.run(End(number, request.body.reason, record))
+    service.metrics.count_answer(worker, done)
+    return json_of(answer(worker, service.ids, done))
+
+
+async def report(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Records the value of a decision after a step."""
+    worker, step = await request.worker(service), request.path["step"]
+    number = service.ids.number(request.caller.tenant, worker.stored, request.path["id"])
+    whole, most = whole_in(step), service.settings.limits.reports
+    verdict = await worker.run(Report(number, step if whole is None else whole, request.body.value, most))
+    return json_of(m.StepSaid(verdict in ("go", "spared"), verdict))
 
 
 async def _told(
@@ -192,7 +208,20 @@ WRITE_OPERATIONS = [
         summary="Tell that nobody works on a decision any more.",
         text="It no longer counts as pending, and says nothing of its point. Its reward is taken all the same if it "
         "comes.",
-        handler=abandonment, body=m.AbandonmentRequest, answers=TOLD,
+        handler=partial(_ended, record=Transaction.abandon), body=m.AbandonmentRequest, answers=TOLD,
+    ),
+    Operation(
+        method="PUT", path=ONE + "/steps/{step}", name="report",
+        summary="Tell the value after a step, and ask whether to go on.",
+        text="Steps grow. The study's rule (`pruning` of a policy) judges, and without one every decision goes on. The "
+        "same report again records nothing and is judged anew, so a paused evaluation asks whether it may go on.",
+        handler=report, body=m.StepRequest,
+        answers={200: ResponseInfo("It is on record.", m.StepSaid), **{status: REFUSED[status] for status in (409,)}},
+    ),
+    Operation(
+        method="POST", path=f"{ONE}/stop", name="stop", summary="Tell that an evaluation was stopped.",
+        text="Its last report stands in for a reward. A decision without a report is abandoned instead.",
+        handler=partial(_ended, record=Transaction.stop), body=m.StopRequest, answers=TOLD,
     ),
     Operation(
         method="POST", path=f"{STUDY}/rewards", name="rewards", summary="Tell what came of several decisions.",

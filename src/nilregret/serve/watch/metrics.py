@@ -113,7 +113,7 @@ class Metrics:
         )  # fmt: skip
         self._decisions = counter("decisions", "Decisions given by this process.")
         self._repeated = counter("repeated_requests", "Requests that said nothing new.")
-        self._answers = counter("answers", "Decisions whose reward or failure this process took.")
+        self._answers = counter("answers", "Decisions whose reward, failure or stop this process took.")
         self._observations = counter("observations", "Observations taken by this process.")
         self._late = counter("late_answers", "Answers after their deadline, by whether they counted.", "counted")
         self._open = Gauge(
@@ -136,7 +136,7 @@ class Metrics:
             self._decisions.labels(worker.tenant, worker.name).inc(count)
 
     def count_answer(self, worker: StudyWorker, result: TellResult) -> None:
-        """Counts the reward or the failure of a decision, unless a part or all of it is not new."""
+        """Counts the answer to a decision, unless a part or all of it is not new."""
         if result.again:
             self._repeated.labels(worker.tenant, worker.name).inc()
         if result.new:
@@ -246,7 +246,9 @@ class _RecordMetrics:
         trials = GaugeMetricFamily("nilregret_trials", "Trials on record, by state.", labels=(*OF_STUDY, "state"))
         decisions = CounterMetricFamily("nilregret_decisions", "Decisions on record.", labels=OF_STUDY)
         observed = CounterMetricFamily("nilregret_observations", "What nobody had asked for.", labels=OF_STUDY)
-        answers = CounterMetricFamily("nilregret_answers", "Decisions whose reward or failure came.", labels=OF_STUDY)
+        answers = CounterMetricFamily(
+            "nilregret_answers", "Decisions whose reward, failure or stop came.", labels=OF_STUDY
+        )
         late = CounterMetricFamily("nilregret_late_answers", "Of these, after the deadline.", labels=OF_STUDY)
         violations = CounterMetricFamily("nilregret_violations", "Trials that violated a constraint.", labels=OF_STUDY)
         restarts = CounterMetricFamily("nilregret_restarts", "Cuts of the memory.", labels=OF_STUDY)

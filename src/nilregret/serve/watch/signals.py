@@ -212,7 +212,8 @@ def pauses(trials: Sequence[Trial]) -> Pauses | None:
     longest = max(later - earlier for earlier, later in pairwise(answers))
     lasted = trials[-1].asked_at - trials[0].asked_at
     ended = lasted < LASTING and all(trial.state != "pending" for trial in trials)
-    return Pauses(longest, ended, max(answers[-1], trials[-1].asked_at), trials[-1].number)
+    reported = max((trial.curve[-1].time for trial in trials if trial.curve), default=0.0)
+    return Pauses(longest, ended, max(answers[-1], trials[-1].asked_at, reported), trials[-1].number)
 
 
 def silent(usual: Pauses | None, now: float) -> list[Signal]:

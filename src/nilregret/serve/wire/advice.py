@@ -37,6 +37,7 @@ ADVICE = {
     "limits": "Send them together: `constraints` beside `reward`.",
     "one": "`GET .../best` has its best decision.",
     "front": "`GET .../front` has the decisions that no other beats, and `GET .../best?weights=...` picks one of them.",
+    "no_report": "`POST .../decisions/ID/abandonment` gives up a decision that has not reported.",
     "no_trial": "Numbers are those that came with the decisions.",
 }
 MISSING = {  # topics of errors that become 404, with the kind and the field of the problem
@@ -64,6 +65,7 @@ WORDS = {
     ADVICE["all_failed"]: "`study.trials()` has the reasons.",
     ADVICE["retired"]: "`study.add_arms` adds some, and `study.restore_arm` brings one back.",
     ADVICE["no_arm"]: "`study.arms()` lists them.",
+    ADVICE["no_report"]: "`study.abandon` gives up a decision that has not reported.",
     ADVICE["one"]: "`study.best()` is its best decision.",
     ADVICE["values"]: "Pass a number for each, in this order, or a dict of these names.",
     ADVICE["limits"]: "Tell them together: `study.tell(decision, values, constraints=g)`.",

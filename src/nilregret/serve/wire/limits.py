@@ -32,6 +32,7 @@ class Limits:
         strangers_burst: requests without a valid token from one address that may come at once.
         count: decisions, rewards or points in one request.
         pending: decisions of one study without an answer.
+        reports: of one decision. The time of a verdict may grow with them.
         arms: of one study, times its contexts if these are finitely many. The memory for each arm grows with the number
             of points that have been tried.
         posterior_bytes: memory of a posterior on arms after a thousand distinct arms. For rough kernels it grows with
@@ -55,6 +56,7 @@ class Limits:
     strangers_burst: float = 200.0
     count: int = 1000
     pending: int = 100_000
+    reports: int = 10_000
     arms: int = 10_000
     posterior_bytes: int = 1 << 29
     columns: int = 200

@@ -10,9 +10,9 @@ import re
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import quote
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from ..._utils.checks import LONGEST_NAME
+from ...storage.trial import Verdict
 
 # Names of studies in URLs, written so that browsers and proxies leave any name as it is.
 #
@@ -87,9 +87,10 @@ Deadline = Annotated[float, Meta(gt=0, le=1e9, description="Seconds for which a 
 Goal = Literal["maximize", "minimize"]
 OnDeadline = Literal["abandon", "fail", "reward", "censor", "silence"]
 EventKind = Literal[
-    "asked", "told", "limited", "abandoned", "corrected", "arms_added", "arms_retired", "arms_restored",
-    "arms_described", "enqueued", "taken", "widened",
+    "asked", "told", "limited", "abandoned", "corrected", "reported", "stopped", "arms_added", "arms_retired",
+    "arms_restored", "arms_described", "enqueued", "taken", "widened",
 ]  # fmt: skip
+Curve = Annotated[list[list[float]], Meta(description="Step and value of each report, in order.")]
 Steps = Annotated[int, Meta(ge=2, le=10_000)]
 Key = Annotated[str, Meta(min_length=1, max_length=200)]
 Reason = Annotated[str, Meta(min_length=1, max_length=2000, description="In words.")]
@@ -296,6 +297,12 @@ class DecisionInFull(Decision, frozen=True, kw_only=True):
     values: Values = UNSET
     stds: Stds = UNSET
     late_values: Values = UNSET
+    curve: Curve | UnsetType = field(default=UNSET, name="steps")
+
+    @property
+    def steps(self) -> list[tuple[int, float]]:
+        """Step and value of each report, in order."""
+        return [(int(step), value) for step, value in self.curve or ()]
 
 
 # -- rewards -------------------------------------------------------------------------------------------------------
@@ -323,6 +330,28 @@ class AbandonmentRequest(Request, frozen=True):
     """The end of work on a decision, without a reward or a failure."""
 
     reason: Reason = "its worker is gone"
+
+
+class StepRequest(Request, frozen=True):
+    """The value of a decision after a step of its evaluation."""
+
+    value: Annotated[float, Meta(description="In the units of the reward.")]
+
+
+class StepSaid(Reply, frozen=True):
+    """The verdict on a decision after a step of its evaluation."""
+
+    go_on: Annotated[bool, Meta(description="Whether going on is worth it.")]
+    verdict: Annotated[
+        Verdict,
+        Meta(description="`wait`: pause it, and send the same again later. `spared`: it goes on to test the rule."),
+    ]
+
+
+class StopRequest(Request, frozen=True):
+    """The end of an evaluation before its last step."""
+
+    reason: Annotated[Reason | None, Meta(description="Left out: that of the study's rule.")] = None
 
 
 class Answer(Several, frozen=True):
@@ -586,6 +615,9 @@ class Event(Several, frozen=True):
     arms: Annotated[list[int] | None, Meta(description="That a change of arms is of.")] = None
     std: Std = None
     change: Annotated[dict[str, Any] | None, Meta(description="That a change other than of arms says.")] = None
+    step: Annotated[int, Meta(description="Of a report, with its value and the verdict.")] | UnsetType = UNSET
+    value: float | UnsetType = UNSET
+    verdict: Verdict | UnsetType = UNSET
 
 
 class Events(Reply, frozen=True):
@@ -602,47 +634,6 @@ class Health(Reply, frozen=True):
     ok: bool
 
 
-Text = Annotated[str, Meta(max_length=10_000)]
-NewName = Annotated[
-    str,
-    Meta(min_length=1, max_length=LONGEST_NAME, description="A new name.", extra_json_schema={"pattern": NEW_PATTERN}),
-]
-Tag = Annotated[str, Meta(min_length=1, max_length=60)]
-
-
-class StudyChangeRequest(Request, frozen=True):
-    """Changes of a study that its policy does not see. Entries that are left out stay as they are."""
-
-    name: NewName | None = None
-    archived: Annotated[bool | None, Meta(description="Whether lists leave it out.")] = None
-    paused: Annotated[bool | None, Meta(description="Whether the service refuses to decide.")] = None
-    note: Text | None = None
-    tags: Annotated[list[Tag], Meta(max_length=20)] | None = None
-
-
-class StudyChanged(Reply, frozen=True):
-    """The name and the notes of a study."""
-
-    name: str
-    archived: bool
-    paused: bool
-    note: str
-    tags: list[str]
-
-
-class TrialNoteRequest(Request, frozen=True):
-    """A note on a trial. An empty one takes it back."""
-
-    note: Text
-
-
-class TrialNoted(Reply, frozen=True):
-    """A trial and its note."""
-
-    number: int
-    note: str
-
-
 class AuditEntry(Reply, frozen=True):
     """An action by hand, or a change by an admin."""
 
@@ -651,17 +642,3 @@ class AuditEntry(Reply, frozen=True):
     action: str
     arguments: dict[str, Any]
     outcome: Annotated[str | None, Meta(description="null: not known, since the server ended or stopped waiting.")]
-
-
-class AuditLog(Reply, frozen=True):
-    """The audit log of a study, the latest entry first."""
-
-    entries: list[AuditEntry]
-    more: bool
-
-
-class AuditQuery(Request, frozen=True):
-    """A part of the audit log."""
-
-    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
-    before: Annotated[float | None, Meta(description="Unix seconds: only earlier entries.")] = None

@@ -252,11 +252,12 @@ class Tell(NamedTuple):
 
 
 @final
-class Abandon(NamedTuple):
-    """Records that no worker will answer a decision any more."""
+class End(NamedTuple):
+    """Records that a decision was abandoned or stopped."""
 
     number: int
-    reason: str
+    reason: str | None
+    record: Callable[[Transaction, int, Any], Trial]
 
     def note_keys(self, worker: StudyWorker) -> list[str]:
         """Returns the key of the note that the deadline rule writes."""
@@ -264,13 +265,50 @@ class Abandon(NamedTuple):
 
     def prepare(self, worker: StudyWorker) -> Action:
         """Checks the reason, and returns the action that records it."""
-        reason = about("reason", reason_of, "was abandoned", self.reason)
+        ended = "was abandoned" if self.record is Transaction.abandon else "was stopped"
+        reason = None if self.reason is None else about("reason", reason_of, ended, self.reason)
 
         def action(transaction: Transaction) -> TellResult:
             after = _after_default(transaction, self.number)
             if after is not None:
                 return after
-            return tell_result(worker, transaction.trials, transaction.abandon(self.number, reason))
+            was_open = transaction.trials[self.number].open
+            trial = self.record(transaction, self.number, reason)
+            return tell_result(worker, transaction.trials, trial)._replace(new=was_open and not trial.open)
+
+        return action
+
+
+@final
+class Report(NamedTuple):
+    """Records the value of a decision after a step of its evaluation, and judges whether to go on."""
+
+    number: int
+    step: int | str
+    value: float
+    most: int
+
+    def note_keys(self, worker: StudyWorker) -> list[str]:
+        """Returns the key of the note that the deadline rule writes."""
+        return [f"{DEFAULTED}:{self.number}"] if worker.deadlines.active else []
+
+    def prepare(self, worker: StudyWorker) -> Action:
+        """Checks step and value, and returns the action that records them."""
+        step, value = about("value", worker.study.inputs.report, self.step, self.value)
+
+        def action(transaction: Transaction) -> str:
+            if _after_default(transaction, self.number) is not None:
+                raise Problem(
+                    409, "conflict", "The deadline of this decision has passed, and the study's rule was applied; "
+                    "nothing was recorded. Ask for another decision.",
+                )  # fmt: skip
+            curve = transaction.trials[self.number].curve
+            if len(curve) >= self.most and step > curve[-1].step:
+                raise Problem(
+                    422, "refused", f"This decision has reported {self.most:,} times, and this service takes no more "
+                    "of one decision; nothing was recorded. Report fewer of the steps, such as every tenth.",
+                )  # fmt: skip
+            return transaction.report(self.number, step, value)[1]
 
         return action
 

@@ -10,6 +10,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from itertools import takewhile
 from typing import Any, final
 
 import msgspec
@@ -18,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from ...storage.changes import ARM_KINDS, StudyChange
 from ...storage.record import Trial
-from ...storage.trial import Answer
+from ...storage.trial import Answer, Report
 from ...study.play_rewards import Told
 from ...study.study import Study
 from ..wire import messages as m
@@ -35,19 +36,22 @@ def events(study: Study, after: int, most: int) -> m.Events:
     # A snapshot: reading the growing record, one could see a late event and miss an earlier one of a trial read before.
     with study.replica.lock:
         trials, changes = study.replica.snapshot(), study.replica.record.changes
-    found: list[tuple[int, str, Trial | StudyChange]] = [
+    found: list[tuple[int, str, Trial | Report | StudyChange]] = [
         (order, kind, trial)
         for trial in trials
         if trial.last_order > after
         for kind, order in trial.events()
         if order > after
     ]
+    found += [
+        (report.order, "reported", report)
+        for trial in trials
+        if trial.curve
+        for report in takewhile(lambda report: report.order > after, reversed(trial.curve))
+    ]
     found += [(change.order, change.kind, change) for change in changes if change.order > after]
     found.sort(key=lambda each: each[0])
-    listed = [
-        _change(each) if isinstance(each, StudyChange) else _event(order, kind, each)
-        for order, kind, each in found[:most]
-    ]
+    listed = [_event(order, kind, each) for order, kind, each in found[:most]]
     return m.Events(listed, listed[-1].order if listed else after, more=len(found) > most)
 
 
@@ -67,18 +71,22 @@ def _change(change: StudyChange) -> m.Event:
     return m.Event(change.order, kind, None, change.time, None, None, None, arms, change=change.body)
 
 
-def _event(order: int, kind: str, trial: Trial) -> m.Event:
-    then = trial.as_of(order)
-    at: float | None = {"asked": trial.asked_at, "told": then.told_at, "corrected": then.told_at}.get(kind)
+def _event(order: int, kind: str, of: Trial | Report | StudyChange) -> m.Event:
+    if isinstance(of, StudyChange):
+        return _change(of)
+    if isinstance(of, Report):
+        said: dict[str, Any] = {"step": of.step, "value": of.value, "verdict": of.verdict}
+        return m.Event(order, "reported", of.trial, of.time, None, None, None, **said)
+    then, answered = of.as_of(order), kind in ("told", "corrected", "stopped")
+    at = of.asked_at if kind == "asked" else then.told_at if answered else None
     reason = then.reason
-    if kind == "abandoned" and trial.abandoned is not None:
-        at, reason = trial.abandoned.time, trial.abandoned.reason
+    if kind == "abandoned" and of.abandoned is not None:
+        at, reason = of.abandoned.time, of.abandoned.reason
     named: m.EventKind = kind  # type: ignore[assignment]  # both have the same words
-    answered = kind in ("told", "corrected")
     reward = then.reward if answered else None
-    chance, std = trial.propensity if kind == "asked" else None, None if reward is None else then.std
+    chance, std = of.propensity if kind == "asked" else None, None if reward is None else then.std
     more = several(then) if answered else {}
-    return m.Event(order, named, trial.number, at, reward, reason, chance, None, std, **more)
+    return m.Event(order, named, of.number, at, reward, reason, chance, None, std, **more)
 
 
 @final

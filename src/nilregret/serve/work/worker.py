@@ -37,7 +37,7 @@ class Counts(NamedTuple):
         order: of the last event on record.
         states: number of trials in each state.
         observations: trials that no caller had asked for.
-        answers: decisions with a reward or a failure, also one that the deadline rule recorded.
+        answers: decisions with a reward or a failure, also one that the deadline rule recorded, and stopped ones.
         late: answers that came after the deadline.
         violations: trials that violated a constraint.
     """
