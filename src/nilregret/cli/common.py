@@ -58,6 +58,8 @@ ADVICE = {
     "no_trial": (
         "`nilregret trials` lists those there are. A point that was never asked for is told by `nilregret add`."
     ),
+    "over": "`nilregret report` and `nilregret stop` come before `nilregret tell`.",
+    "reported": "Steps grow. A trial that begins again goes on with the steps after the last one.",
     "no_report": "`nilregret abandon` gives it up.",
     "reward_range": "Give it with --reward-range LOW HIGH.",
     "target": '--policy takes "uniform", "best", an action, JSON of probabilities, or a file.',

@@ -205,7 +205,7 @@ class _Writer(Writer, KeepsSteps):
         for _, trial in changes:
             place = slice(trial.number, trial.number + 1)
             self._before.append((trial.number, stored.trials[place]))
-            stored.trials[place] = [trial._replace(curve=NO_CURVE) if trial.curve else trial]
+            stored.trials[place] = [trial if trial.curve is NO_CURVE else trial._replace(curve=NO_CURVE)]
         stored.order = order
         stored.saved += 1
         return str(stored.saved)

@@ -311,21 +311,16 @@ class Transaction:
         if same and known.curve[place].value == value:
             over = known.curve[-1].verdict if known.state != "stopped" else "stop"
             return self.roster.moved(known), replica.verdict(known) if known.open else over
-        if not known.open:
-            raise TrialError(
-                f"Trial {known.number} was told already ({answer_of(known)}), and now it reports step {step}; nothing "
-                "was recorded. Usually a worker went on after the end, or two workers had the same trial.",
-                advice="A report comes before the answer.",
-                topic="answered",
-            )
+        _require_running(known, f"it reports step {step}")
         if place < len(known.curve):
             last = known.curve[-1]
-            what = f"{known.curve[place].value!r}, and now {value!r}" if same else "nothing"
+            now = f"now that is {value!r}" if same else f"now step {step} comes"
+            said = f"{known.curve[place].value!r} after step {step}" if same else f"step {last.step}"
             raise TrialError(
-                f"Trial {known.number} has reported step {last.step} already, and step {step} as {what}; nothing was "
-                "recorded. Usually two workers have the same trial, or it began again.",
+                f"Trial {known.number} has reported {said} already, and {now}; nothing was recorded. Usually two "
+                "workers have the same trial, or it began again.",
                 advice="Steps grow. A trial that begins again goes on with the steps after the last one.",
-                topic="answered",
+                topic="reported",
             )
         found = replica.report(known, step, value)
         return found, found.curve[-1].verdict
@@ -336,8 +331,7 @@ class Transaction:
         known = replica.record.require(trial)
         if known.state == "stopped":
             return self.roster.moved(known)
-        if not known.open:
-            replica.record.require_open(trial, "stopped")  # This raises an error.
+        _require_running(known, "it is to be stopped")
         if not known.curve:
             raise TrialError(
                 f"Trial {known.number} has reported nothing that could be learned; nothing was recorded.",
@@ -537,3 +531,14 @@ def _is_same(known: Trial, told: Told) -> bool:
     same = same and (not told.measured or dict(known.measured) == dict(told.measured))
     answers = [(each.reward, each.plays, each.std, each.others) for each in (known, told)]
     return answers[0] == answers[1] and same
+
+
+def _require_running(known: Trial, now: str) -> None:
+    """Raises `TrialError` if a trial has its answer, which nothing but another answer follows."""
+    if not known.open:
+        raise TrialError(
+            f"Trial {known.number} was told already ({answer_of(known)}), and now {now}; nothing was recorded. Usually "
+            "a worker went on after the end, or two workers had the same trial.",
+            advice="Reports and a stop come before the answer.",
+            topic="over",
+        )

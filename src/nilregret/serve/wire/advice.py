@@ -37,6 +37,8 @@ ADVICE = {
     "limits": "Send them together: `constraints` beside `reward`.",
     "one": "`GET .../best` has its best decision.",
     "front": "`GET .../front` has the decisions that no other beats, and `GET .../best?weights=...` picks one of them.",
+    "over": "Reports and a stop come before the reward.",
+    "reported": "Steps grow. A worker that begins again goes on with the steps after the last one.",
     "no_report": "`POST .../decisions/ID/abandonment` gives up a decision that has not reported.",
     "no_trial": "Numbers are those that came with the decisions.",
 }
