@@ -42,6 +42,7 @@ def test_a_decision_reports_and_is_stopped(client):
     assert told(client, second, 1.0)[0] == 200
     status, said = client.post(f"{at(first)}/stop", {"reason": "it diverges"})
     assert (status, said["state"], said["reward"], said["reason"]) == (200, "stopped", None, "it diverges")
+    assert (said["counted"], client.get(at(first))[1]["counted"]) == (True, True)  # It teaches its last value.
     assert client.post(f"{at(first)}/stop", {"reason": "another"}) == (200, said)
     assert client.get(f"{AT}/best")[1]["number"] == 1
     assert client.get(AT)[1]["trials"] == {"all": 2, "stopped": 1, "observed": 1}

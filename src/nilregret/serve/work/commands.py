@@ -24,6 +24,7 @@ from ...study.direction import AnyPolicy
 from ...study.explain import propensity_of
 from ...study.function import settings_at
 from ...study.play_rewards import Rewards, Told, check_plays, reason_of
+from ...study.pruning import pruning_of
 from ...study.transaction import Going, Transaction
 from ..wire import messages
 from ..wire.decision_ids import IdempotentRequest, key_of
@@ -464,7 +465,8 @@ def tell_result(worker: StudyWorker, trials: Sequence[Trial], trial: Trial) -> T
     """Returns what the record says of the answer of a trial."""
     late = worker.deadlines.late(trial)
     if not late or trial.state != "observed":
-        return TellResult(trial, late=late, counted=trial.state == "observed")
+        taught = trial.state == "stopped" and pruning_of(worker.study.policy).learned != "nothing"
+        return TellResult(trial, late=late, counted=trial.state == "observed" or taught)
     counted = reward_counts(worker, trials, trial)
     expires = worker.deadlines.expires_at(trial)
     passed = expires is not None and trial.told_at is not None and trial.told_at > expires
