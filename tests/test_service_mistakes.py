@@ -117,6 +117,14 @@ def test_parameters_are_said_to_be_missing_or_unknown_where_they_are(client, par
     assert words in said["error"]["sentence"]
 
 
+@pytest.mark.parametrize("digits", [16, 5000])  # Python makes no number of the latter
+@pytest.mark.parametrize("address", ["explain/{}", "arms/{}"])
+def test_a_number_in_an_address_may_have_any_digits(client, address, digits):
+    path = f"{AT}/{address.format('9' * digits)}"
+    status, said = client.get(path) if "explain" in address else client.put(path, {"retired": True})
+    assert (status, said["error"]["kind"]) in ((404, "not_found"), (404, "no_decision"), (422, "invalid"))
+
+
 def test_what_was_given_up_by_hand_has_missed_no_deadline(client):
     at = f"{AT}/decisions/{asked(client)['id']}"
     client.post(f"{at}/abandonment", {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple, final
 
 import msgspec
 from starlette.datastructures import Headers, QueryParams
+from starlette.exceptions import HTTPException
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -70,6 +72,7 @@ class Service:
 
 
 JSON = b"application/json"
+DIGITS = re.compile(r"\d{1000}")  # No number or name in an address is as long.
 LONGEST_KEY = 200  # characters of an Idempotency-Key
 
 
@@ -244,6 +247,8 @@ def direct_calls(endpoints: Sequence[Endpoint]) -> Callable[[ASGIApp], ASGIApp]:
                         scope["path_params"] = found.groupdict()
                         await endpoint(scope, receive, send)
                         return
+                if DIGITS.search(scope["path"]):  # The router would fail to make a number of them.
+                    raise HTTPException(404)
             await app(scope, receive, send)
 
         return direct
