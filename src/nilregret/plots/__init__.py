@@ -2,6 +2,7 @@
 
 from .base import style
 from .contour_picture import contour
+from .curves_picture import curves
 from .figures import panels
 from .front_picture import front
 from .history_picture import history
@@ -18,6 +19,7 @@ __all__ = [
     "changes",
     "compare",
     "contour",
+    "curves",
     "edf",
     "evidence",
     "front",

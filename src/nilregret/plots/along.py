@@ -88,7 +88,7 @@ class Place(Protocol):
 
 @final
 class Seen(NamedTuple):
-    """Answered trials, seen along axes through a place.
+    """Trials, seen along axes through a place.
 
     Attributes:
         trials: the trials in which all axes are active.
@@ -108,9 +108,9 @@ def seen_along(
     axes: Sequence[ParameterAxis],
     trials: Sequence[Trial] | None = None,
 ) -> Seen:
-    """Returns the answered trials along some axes through a place: of these trials, or of all."""
+    """Returns trials along some axes through a place: these trials, or all that are answered."""
     domain = study.policy.domain
-    trials = [trial for trial in (study.trials if trials is None else trials) if trial.reward is not None]
+    trials = [trial for trial in study.trials if trial.reward is not None] if trials is None else trials
     trials = in_space(study.policy, trials)
     if trials:
         counting = active_at(domain, np.array([trial.point for trial in trials]), axes)

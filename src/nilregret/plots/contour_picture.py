@@ -22,6 +22,7 @@ from ..study.quantities import Quantity
 from ..study.study import Study
 from .along import Place, contexts_of, edges, faded, places, scale, seen_along, settled
 from .base import BAND_LABELS
+from .curves_picture import stopped_marks, stopped_of
 from .drawing import draw
 from .scene import Axis, Heat, Mark, Panel, Picture, Points
 from .slices_picture import MOST_SEEN
@@ -52,7 +53,7 @@ def contour(
 
     The pairs are those that interact most (`study.importance().pairs`). The left panel shows the posterior median. The
     right panel shows half the width of the central 68% of the posterior. White points are trials, faded the less the
-    model thinks that they say about the section. The star is the best trial.
+    model thinks that they say about the section. Stopped trials are open marks. The star is the best trial.
 
     >>> import nilregret as nr
     >>> space = nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1))
@@ -196,6 +197,9 @@ def _trials(
     x, y = (places(axis, values, known) for axis, values, known in zip(axes, seen.values, options, strict=True))
     hover = [f"trial {trial.number}: {numeral(of.told(trial) or 0.0)}" for trial in seen.trials]
     marks: list[Mark] = [Points(x, y, "#ffffff", size=3.5, opacity=faded(seen.close), hover=hover)]
+    early = seen_along(study, of.function, through, axes, stopped_of(of))
+    x, y = (places(axis, values, known) for axis, values, known in zip(axes, early.values, options, strict=True))
+    marks += stopped_marks(early.trials, x, y=y, color="#ffffff", label="", opacity=faded(early.close))
     here = [[value_at(study.policy.domain, through.point, axis)] for axis in axes]
     x, y = (places(axis, value, known) for axis, value, known in zip(axes, here, options, strict=True))
     return [*marks, Points(x, y, "best", shape="*", size=11.0)] if np.isfinite([*x, *y]).all() else marks

@@ -22,6 +22,7 @@ from ..study.function import expected_gain
 from ..study.quantities import Quantity, quantity
 from ..study.study import Study
 from ..study.waiting import counted_trials
+from .curves_picture import last_values, stopped_marks, stopped_of
 from .drawing import draw
 from .scene import Axis, Band, Line, Mark, Panel, Picture, Points, Words
 from .source import NO_SINGLE_BEST, Source, answered_of, are_clicks, best_of, is_noisy_study, numbers_drawn, standing
@@ -78,6 +79,7 @@ class History:
         self.in_runs = bool((self.plays > 1.0).any())
         self.places = np.cumsum(self.plays) if self.in_runs else self.numbers.astype(np.float64)
         self.failed = [trial.number for trial in study.trials if trial.state == "failed"]
+        self.stopped = stopped_of(self.of)
         self.upward, self.clicks = self.of.upward, are_clicks(study)
         self.noisy = self.clicks or is_noisy_study(study)
         self.length = max(SHORTEST, int(self.plays.sum()) // 10)  # Of a running mean, in plays.
@@ -170,8 +172,8 @@ def history(
 
     The title names the best trial, says how long ago the best value improved, and how much more can be
     expected. Far outliers are arrows at the edge. Failed trials are ticks on the axis, and trials that violate
-    constraints are crosses. Where values would overlap, their quantiles are drawn. Dashed lines are restarts, after
-    which the best so far begins anew.
+    constraints are crosses. Stopped trials are open marks at their last value. Where values would overlap, their
+    quantiles are drawn. Dashed lines are restarts, after which the best so far begins anew.
 
     Several objectives have the volume of the front after each trial, and a panel each of their values. The means of now
     measure the volume, so that it never falls and noise does not count as progress.
@@ -325,7 +327,8 @@ def history_panels(
         between: places of the axis that are shown, or None for all.
         titled: False for no title, which may take a search.
     """
-    end = max(float(found.places[-1]), *_failed(found), 0.0) + 0.5
+    stopped = _places(found, [trial.number for trial in found.stopped])
+    end = max(float(found.places[-1]), *_failed(found), *stopped, 0.0) + 0.5
     ends = (-0.5 - 0.01 * end, end + 0.01 * end)
     shown = np.arange(len(found.places))
     if between is not None:
@@ -335,9 +338,10 @@ def history_panels(
     columns = COLUMNS if len(shown) > MOST else 0
     below = _spending(found, x) if found.window else _gaps(found, x, shown, end, columns=columns)
     above = x if below is None else Axis(limits=x.limits, whole=True, places=x.places)
-    limits = limits or fenced(found.values, upward=found.upward)
+    limits = limits or fenced(np.append(found.values, last_values(found.stopped)), upward=found.upward)
     marks = _dense(found, limits, shown) if columns else _values(found, limits, shown)
     marks += _lines(found, shown, end, columns=columns)
+    marks += stopped_marks(found.stopped, stopped, limits=limits)
     marks += _of_trials(found, padded(limits, EDGE), end)
     values = Panel(
         marks=marks, x=above, y=Axis(label=label, limits=padded(limits, EDGE)), title=said(found) if titled else ""
@@ -355,10 +359,13 @@ def _runs(found: History, shown: IndexArray) -> list[tuple[float, str]]:
 def _failed(found: History) -> list[float]:
     """Returns the places of the failed trials, at most 500 of them."""
     failed = np.array(found.failed, dtype=np.float64)
-    failed = failed[spread_evenly(len(failed), MOST_FAILED)]
-    if found.in_runs:
-        failed = np.append(0.0, found.places)[np.searchsorted(found.numbers, failed)]
-    return failed.tolist()  # type: ignore[no-any-return]
+    return _places(found, failed[spread_evenly(len(failed), MOST_FAILED)]).tolist()  # type: ignore[no-any-return]
+
+
+def _places(found: History, numbers: npt.ArrayLike) -> Array:
+    """Returns the places of trials without an answer, by their numbers `(n,)`."""
+    at = np.asarray(numbers, dtype=np.float64)
+    return np.append(0.0, found.places)[np.searchsorted(found.numbers, at)] if found.in_runs else at
 
 
 def said(found: History) -> str:

@@ -17,7 +17,7 @@ from .ticks import ticked
 INCH = 96  # Pixels.
 SYMBOLS = {
     "o": "circle", "x": "x-thin", "|": "line-ns", "*": "star", "v": "triangle-down", "^": "triangle-up", "s": "square",
-    "d": "diamond",
+    "d": "diamond", "O": "circle-open",
 }  # fmt: skip
 BESIDE, BELOW = 0.07, 0.11  # Shares of the picture between panels.
 BESIDE_SCALE = 0.17  # The same where panels have a scale of colours.
@@ -108,7 +108,7 @@ def _numbers(values: Any) -> list[float]:
 
 def _points(mark: Points, panel: Panel, look: Theme) -> list[dict[str, Any]]:  # noqa: ARG001
     opacity = np.asarray(mark.opacity, dtype=np.float64)
-    color, thin = look.color(mark.color), mark.shape in "x|"
+    color, thin = look.color(mark.color), mark.shape in "x|O"
     marker = {
         "symbol": SYMBOLS[mark.shape], "size": 1.6 * mark.size, "color": color,
         "opacity": opacity.tolist(), "line": {"color": color, "width": 1.5 if thin else 0},
@@ -117,7 +117,7 @@ def _points(mark: Points, panel: Panel, look: Theme) -> list[dict[str, Any]]:  #
         {
             "type": "scatter", "mode": "markers", "x": _numbers(mark.x), "y": _numbers(mark.y), "name": mark.label,
             "marker": marker, "hovertext": list(mark.hover) or None, "hoverinfo": "text" if mark.hover else "x+y",
-            "cliponaxis": not thin,
+            "cliponaxis": mark.shape not in "x|",
         }
     ]  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -22,6 +23,7 @@ from ..study.quantities import Quantity, objectives, quantity
 from ..study.study import Study
 from .along import option_word, places
 from .base import labelled
+from .curves_picture import last_values, stopped_marks, stopped_of
 from .drawing import draw
 from .scene import Axis, Line, Mark, Panel, Picture, Ticks, Words
 from .source import Source, answered_of, chosen_axes, numbers_drawn, study_of, value_range
@@ -30,7 +32,7 @@ from .ticks import fenced, linear_ticks, log_ticks, spread_evenly
 OFF = -0.13  # Place of a parameter that is not active.
 BEST = 0.1  # Share of the trials that is highlighted.
 MOST_WORDS = 12  # Words along an axis.
-MOST_LINES, MOST_BEST = 300, 60  # Trials that are drawn, and of these the best.
+MOST_LINES, MOST_BEST, MOST_STOPPED = 300, 60, 100  # Trials that are drawn, of these the best, and stopped ones.
 
 
 def parallel(
@@ -47,7 +49,8 @@ def parallel(
 
     Each vertical line is a parameter, the last one the value told. Of several objectives, each has a line, and the
     trials of the front are highlighted. Where the highlighted lines meet, the parameter matters. A parameter that is
-    not active in a trial is at "off". Trials that violate constraints are never among the best.
+    not active in a trial is at "off". Trials that violate constraints are never among the best. Stopped trials have dashed
+    lines to an open mark at their last value.
 
     >>> import nilregret as nr
     >>> space = nr.Space(x=nr.Float(0, 1), kind=nr.Choice("a", "b"))
@@ -117,7 +120,26 @@ def parallel_panel(
     if label is not None:
         each[-1] = each[-1]._replace(name=labelled(label, ""))
     hover = [f"trial {trial.number}: {', '.join(map(numeral, trial.values or ()))}" for trial in shown]
-    return line_panel(each, first, hover, title=title, words=(word, "others"))
+    panel = line_panel(each, first, hover, title=title, words=(word, "others"))
+    return _with_stopped(panel, study, axes, len(beside), limits)
+
+
+def _with_stopped(
+    panel: Panel, study: Study, axes: Sequence[ParameterAxis], beside: int, limits: tuple[float, float] | None
+) -> Panel:
+    """Returns a panel with dashed lines of the stopped trials below the others, and open marks at their last value."""
+    number = objectives(study)[0]
+    stopped = stopped_of(number, most=MOST_STOPPED)
+    if not stopped:
+        return panel
+    values = share_of(last_values(stopped), limits or limits_of(number))
+    gaps = [np.full(len(stopped), np.nan)] * (beside + 1)
+    heights = np.column_stack([*(_heights(study, stopped, axis) for axis in axes), *gaps[1:], values, gaps[0]])
+    last = heights.shape[1] - 2
+    across = np.tile(np.append(np.arange(last + 1.0), np.nan), len(stopped))
+    line = Line(across, heights.ravel(), "observed", width=0.8, dashed=True, opacity=0.3)
+    marks = stopped_marks(stopped, np.full(len(stopped), float(last)), y=values)
+    return replace(panel, marks=[line, *panel.marks, *marks])
 
 
 class LineAxis(NamedTuple):

@@ -24,6 +24,7 @@ from ..study.quantities import Quantity
 from ..study.study import Study
 from .along import LONG, places, scale, shortened
 from .base import BAND_LABELS, labelled
+from .curves_picture import stopped_marks, stopped_of
 from .drawing import draw
 from .lines import inches
 from .scene import Axis, Band, Boxes, Line, Mark, Panel, Picture, Points
@@ -136,11 +137,19 @@ class _Seen(NamedTuple):
 
     def told(self) -> tuple[list[Trial], Array]:
         """Returns the answered trials under the context, and their values, `(n,)`."""
-        known = None if self.context is None else self.study.inputs.context(self.context)
-        mine = [known is None or np.array_equal(cast(Array, trial.context), known) for trial in self.of.trials]
         kept = {trial.number for trial in in_space(self.study.policy, self.of.trials)}
-        mine = [is_mine and t.number in kept for is_mine, t in zip(mine, self.of.trials, strict=True)]
+        mine = [under and t.number in kept for under, t in zip(self._under(self.of.trials), self.of.trials, strict=True)]
         return list(compress(self.of.trials, mine)), self.of.values[np.array(mine, dtype=bool)]
+
+    @property
+    def stopped(self) -> list[Trial]:
+        """The stopped trials under the context."""
+        found = stopped_of(self.of)
+        return list(compress(found, self._under(found)))
+
+    def _under(self, trials: Sequence[Trial]) -> list[bool]:
+        known = None if self.context is None else self.study.inputs.context(self.context)
+        return [known is None or np.array_equal(cast(Array, trial.context), known) for trial in trials]
 
 
 def _of_line(seen: _Seen, axis: ParameterAxis) -> tuple[list[Mark], Axis]:
@@ -159,6 +168,8 @@ def _of_line(seen: _Seen, axis: ParameterAxis) -> tuple[list[Mark], Axis]:
     else:
         marks = _bars(xs, shown)
     marks.append(_observed(trials, at, told))
+    early = seen.stopped
+    marks += stopped_marks(early, places(axis, [value_at(domain, trial.point, axis) for trial in early], values))
     marks += _best(seen, trials, at, np.interp(at, xs, shown.mean) if seen.clicks else told)
     return marks, scale(axis, values)
 
@@ -177,6 +188,7 @@ def _of_arms(seen: _Seen, points: Array) -> tuple[list[Mark], Axis]:
     at = np.array([place[trials[i].arm or 0] for i in inside])
     trials, told = [trials[i] for i in inside], told[inside]
     marks = [*_bars(xs, kept), _observed(trials, at, told)]
+    marks += stopped_marks(seen.stopped, np.array([place.get(trial.arm or 0, np.nan) for trial in seen.stopped]))
     marks += _best(seen, trials, at, np.interp(at, xs, kept.mean) if seen.clicks else told)
     label = "arm, in the order of the means" + (f" (best {len(order)})" if len(order) < len(shown.mean) else "")
     names = _names(study, order)

@@ -10,8 +10,10 @@ import numpy as np
 from .._utils.checks import Array, many
 from ..errors import InvalidInput
 from ..study.curves import running_mean
+from ..study.quantities import objectives
 from ..study.study import Study
 from .base import reward_label
+from .curves_picture import stopped_marks, stopped_of
 from .drawing import draw
 from .history_picture import restart_rules, restarts_of
 from .scene import Axis, Line, Mark, Panel, Picture, Points
@@ -44,10 +46,11 @@ def changes(
     x = (-0.5, len(study.trials) - 0.5)
     numbers = np.array([trial.number for trial in answered], dtype=np.float64)
     rewards = np.array([trial.reward for trial in answered], dtype=np.float64)
-    width = max(1, len(rewards) // 30)
+    width, stopped = max(1, len(rewards) // 30), stopped_of(objectives(study)[0])
     told: list[Mark] = [
         Points(numbers, rewards, "observed", "observed", size=2.5),
         Line(numbers[width - 1 :], running_mean(rewards, width)[width - 1 :], "model", f"mean of the last {width}"),
+        *stopped_marks(stopped, np.array([trial.number for trial in stopped], dtype=np.float64)),
     ]
     panels = [
         _with_changes(study, _chosen(study, values), known, x=Axis(limits=x, whole=True), label=name),

@@ -30,7 +30,7 @@ class Points:
         y: `(n,)`.
         color: role.
         label: in the legend, or "".
-        shape: "o", "x", "|", "*", "v", "^", "s" or "d".
+        shape: "o", "O" (an open circle), "x", "|", "*", "v", "^", "s" or "d".
         size: in points.
         opacity: one number, or `(n,)`.
         hover: text of each place for interactive pictures.

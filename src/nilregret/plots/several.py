@@ -114,7 +114,7 @@ def edf(
     """Returns a picture of the empirical distribution of the values of one or more studies.
 
     The height of a line at v is the share of the trials whose value is at most v. If the goal is to minimise, the
-    better line is above, and if it is to maximise, below. Trials that failed count as trials, so that their line ends
+    better line is above, and if it is to maximise, below. Failed and stopped trials count as trials, so that a line ends
     below 1, or begins above 0 if the goal is to maximise. The axis leaves out far outliers.
 
     Of several objectives, the value of a trial is the volume that the trial alone dominates, by the posterior means of
@@ -261,7 +261,7 @@ def _corner(study: Study, values: Array, reference: Sequence[float] | None) -> A
 
 
 def _ended(study: Study) -> int:
-    return sum(trial.state in ("observed", "failed") for trial in study.trials)
+    return sum(trial.state in ("observed", "failed", "stopped") for trial in study.trials)
 
 
 def best_so_far(study: Study, of: str | int | None = None) -> Array:

@@ -24,6 +24,7 @@ from ..study.study import Study
 from ..study.waiting import counted_from
 from .along import MOST_OPTIONS, Place, Seen, contexts_of, edges, faded, places, scale, seen_along, tried_along
 from .base import BAND_LABELS
+from .curves_picture import stopped_marks, stopped_of
 from .drawing import draw
 from .scene import Axis, Band, Boxes, Line, Mark, Panel, Picture, Points
 from .source import Source, chosen_axes, introduced, numbers_drawn, standing, study_of, through_of
@@ -54,6 +55,7 @@ class Slice:
         quantiles: of the posterior at these values, `(7, n)`, for `LEVELS`. None for a constraint.
         band: posterior mean and bounds at these values.
         seen: answered trials in which the parameter is active, at most the latest 600.
+        stopped: likewise the stopped trials, evenly spread.
         since: number of the first trial that the memory has not forgotten.
         tried: places that were asked for and the number of trials of each, `(k,)` both.
         untried: stretches of the axis that no trial is near, pairs of places.
@@ -66,6 +68,7 @@ class Slice:
     quantiles: Array | None
     band: PosteriorBand
     seen: Seen
+    stopped: Seen
     since: int
     tried: tuple[Array, Array]
     untried: Sequence[tuple[float, float]]
@@ -92,8 +95,8 @@ def slices(
 
     Bands hold 50%, 80% and 95% of the posterior of the objective without noise. Dashed lines are the confidence bounds
     of a policy that proves them. All answered trials are drawn at their value of the parameter, the latest 600 of more,
-    as crosses if they violate a constraint. A trial fades the less the model thinks that it
-    says about the slice. No trial is near where the panel is hatched, neither an answered one nor one that failed or is
+    as crosses if they violate a constraint. Stopped trials are open marks at their last value. A trial fades the less
+    the model thinks that it says about the slice. No trial is near where the panel is hatched, neither an answered one nor one that failed or is
     pending. The probability of satisfying the constraints is below 1/2 where it is shaded. All panels have one scale. A
     parameter that is not active at the best trial has no slice. Several objectives have rows of their own.
 
@@ -183,7 +186,7 @@ def _slice(
         axis=axis, values=values, left_out=len(points) - len(shown),
         quantiles=None if found is None else found[:, shown],
         band=PosteriorBand(band.mean[shown], band.lower[shown], band.upper[shown], band.band),
-        seen=seen, since=counted_from(study, len(study.trials)),
+        seen=seen, stopped=seen_along(study, of.function, through, [axis], stopped_of(of)), since=counted_from(study, len(study.trials)),
         tried=(places(axis, asked, values), counts.astype(np.float64)),
         untried=_untried(axis, values, asked), infeasible=_infeasible(study, through, axis, values, points[shown]),
     )  # fmt: skip
@@ -381,7 +384,9 @@ def _trials(one: Slice, of: Quantity, room: tuple[float, float]) -> list[Mark]:
             words = [hover[i] for i in np.flatnonzero(chosen)]
             color = "observed" if shape == "d" else "text"
             marks.append(Points(x[chosen], heights[chosen], color, label, shape, 4.0, opacity[chosen], words))
-    return marks
+    early = one.stopped
+    at = places(one.axis, early.values[0], one.values)
+    return marks + stopped_marks(early.trials, at, limits=room, color="text", opacity=faded(early.close))
 
 
 def _centre(one: Slice, of: Quantity, through: Place, room: tuple[float, float]) -> list[Mark]:

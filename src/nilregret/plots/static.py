@@ -104,13 +104,17 @@ def _set_axis(ax: Axes, name: Literal["x", "y"], axis: Axis, look: Theme) -> Non
 
 
 def _points(mark: Points, ax: Axes, look: Theme) -> None:
+    from matplotlib.colors import to_rgba_array
+
     color: Any = look.color(mark.color)
-    edge: dict[str, Any] = {"linewidths": 1.2} if mark.shape in "x|" else {"linewidths": 0.0}
+    edge: dict[str, Any] = {"color": color, "alpha": mark.opacity, "linewidths": 1.2 if mark.shape in "x|" else 0.0}
     if mark.shape == "*":
-        edge = {"linewidths": 0.6, "edgecolors": look.surface if look.surface != "none" else "white"}
+        edge |= {"linewidths": 0.6, "edgecolors": look.surface if look.surface != "none" else "white"}
+    if mark.shape == "O":  # Matplotlib takes no opacity of each mark for marks without a face.
+        edge = {"facecolors": "none", "edgecolors": to_rgba_array(color, mark.opacity), "linewidths": 1.2}
     ax.scatter(
-        mark.x, mark.y, s=mark.size**2, marker=mark.shape, color=color, label=plain(mark.label) or None, zorder=3,
-        alpha=mark.opacity, clip_on=mark.shape not in "|v^*", **edge,
+        mark.x, mark.y, s=mark.size**2, marker=mark.shape.lower(), label=plain(mark.label) or None, zorder=3,
+        clip_on=mark.shape not in "|v^*", **edge,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from .._utils.checks import Array, IndexArray, many
 from ..errors import InvalidInput
 from ..storage.record import Trial
 from ..study.study import Study
-from .base import BEST, FAILED, MODEL, OBSERVED, new_figure, plain
+from .base import BEST, FAILED, MODEL, OBSERVED, new_figure, plain, theme
 from .lines import paper_style, save
 from .source import NO_SINGLE_BEST, Source, best_of, standing, study_of
 
@@ -29,6 +29,7 @@ KINDS: dict[str, tuple[str, str, Any]] = {
     "observed": ("answered", MODEL, "-"),
     "failed": ("failed", FAILED, "-"),
     "abandoned": ("abandoned", OBSERVED, "-"),
+    "stopped": ("", OBSERVED, "-"),  # The open mark at its end has the name.
     "pending": ("pending", OBSERVED, (0, (0.5, 0.3))),
 }
 
@@ -37,7 +38,8 @@ def timeline(source: Source, path: str | Path | None = None, *, width: float = 7
     """Returns a picture of the trials over wall-clock time: a bar from each question to its answer.
 
     Trials that overlap are in different rows, so that the number of rows is the largest number of trials under way. A
-    trial without an answer extends to the last event of the study. A gap in a row is time without work.
+    trial without an answer extends to the last event of the study. The bar of a stopped trial ends in an open mark. A
+    gap in a row is time without work.
 
     >>> import nilregret as nr
     >>> result = nr.minimize(lambda x: (x - 0.3) ** 2, nr.Space(x=nr.Float(0, 1)), trials=6, progress=False)
@@ -85,7 +87,11 @@ def _draw_bars(ax: Axes, study: Study, spans: Array, lanes: IndexArray, *, thick
     for state, (word, color, dash) in KINDS.items():
         of = [i for i, trial in enumerate(trials) if trial.state == state and trial.number not in best]
         if of:
-            ax.hlines(lanes[of], starts[of], ends[of], color=color, lw=thick, linestyles=dash, label=word)
+            ax.hlines(lanes[of], starts[of], ends[of], color=color, lw=thick, linestyles=dash, label=word or None)
+    stopped = [i for i, trial in enumerate(trials) if trial.state == "stopped"]
+    if stopped:
+        x, y, face = ends[stopped], lanes[stopped], theme().surface
+        ax.scatter(x, y, s=thick**2 / 2.0, facecolors=face, edgecolors=OBSERVED, zorder=3, label="stopped")
     if best:
         ax.hlines(lanes[best], starts[best], ends[best], color=BEST, lw=thick, label=label)
     per_point = whole / (66.0 * width)  # The axis has most of the 72 points of an inch.

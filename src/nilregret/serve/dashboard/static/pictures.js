@@ -58,7 +58,7 @@
 
   // -- marks ------------------------------------------------------------------------------------------------------
   var SHAPES = {
-    o: function (c, x, y, r) { c.arc(x, y, r, 0, 2 * Math.PI); }, s: function (c, x, y, r) { c.rect(x - r, y - r, 2 * r, 2 * r); },
+    o: function (c, x, y, r) { c.arc(x, y, r, 0, 2 * Math.PI); }, O: function (c, x, y, r) { c.arc(x, y, r, 0, 2 * Math.PI); }, s: function (c, x, y, r) { c.rect(x - r, y - r, 2 * r, 2 * r); },
     x: function (c, x, y, r) { c.moveTo(x - r, y - r); c.lineTo(x + r, y + r); c.moveTo(x + r, y - r); c.lineTo(x - r, y + r); },
     "|": function (c, x, y, r) { c.moveTo(x, y - 1.6 * r); c.lineTo(x, y); },
     v: function (c, x, y, r) { c.moveTo(x - r, y - 2 * r); c.lineTo(x + r, y - 2 * r); c.lineTo(x, y); c.closePath(); },
@@ -71,14 +71,14 @@
   };
   var DRAW = {
     points: function (c, mark, at) {
-      var crowded = mark.x.length > 400, r = Math.max(1.2, 0.65 * mark.size * (crowded && mark.shape === "o" ? 0.6 : 1)), open = mark.shape === "x" || mark.shape === "|";
+      var crowded = mark.x.length > 400, r = Math.max(1.2, 0.65 * mark.size * (crowded && mark.shape === "o" ? 0.6 : 1)), open = "x|O".indexOf(mark.shape) >= 0;
       c.fillStyle = c.strokeStyle = color(mark.color); c.lineWidth = 1.5;
       for (var i = 0; i < mark.x.length; i++) {
         if (mark.x[i] === null || mark.y[i] === null) continue;
         c.globalAlpha = (Array.isArray(mark.opacity) ? mark.opacity[i] : mark.opacity) * (crowded ? 0.65 : 1);
         c.beginPath(); SHAPES[mark.shape](c, at.x(mark.x[i]), at.y(mark.y[i]), r);
         if (open) c.stroke(); else c.fill();
-        if (mark.color === "#ffffff" || mark.shape === "*") { c.strokeStyle = mark.shape === "*" ? style("card") : "#000000"; c.lineWidth = 0.8; c.stroke(); c.strokeStyle = color(mark.color); }
+        if (mark.color === "#ffffff" && !open || mark.shape === "*") { c.strokeStyle = mark.shape === "*" ? style("card") : "#000000"; c.lineWidth = 0.8; c.stroke(); c.strokeStyle = color(mark.color); }
       }
     },
     line: function (c, mark, at, faded) {

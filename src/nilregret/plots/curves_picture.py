@@ -1,0 +1,258 @@
+"""The picture of the curves of trials that report, and the open marks of stopped trials in all pictures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._utils.checks import Array, many
+from .._utils.numerals import numeral
+from ..errors import InvalidInput
+from ..storage.record import Trial
+from ..study.best import in_space
+from ..study.quantities import Quantity
+from ..study.study import Study
+from .drawing import draw
+from .scene import Axis, Line, Mark, Panel, Picture, Points
+from .source import NO_SINGLE_BEST, Source, best_of, numbers_drawn, standing
+from .ticks import fenced, log_ticks, padded, spread_evenly, thinned
+
+MOST = 100  # Curves that are drawn.
+COLUMNS = 60  # Of a longer curve, the lowest and the highest value of so many stretches are drawn.
+WIDE, SKEW = 20.0, 0.25  # Ratio of the ends of a logarithmic axis, and the share of it below which half of it lies.
+EDGE = 0.015  # Distance of a mark beyond the limits from the edge, as a share of the axis.
+MOST_STOPPED = 300  # Stopped trials that a picture of trials draws.
+ENDS = {  # Label, colour, mark and opacity of the curves by what became of their trials. The first are drawn last.
+    "observed": ("finished", "model", "o", 0.5),
+    "stopped": ("stopped", "observed", "O", 0.45),
+    "pending": ("pending", "third", "o", 0.25),
+    "paused": ("paused", "third", "d", 0.25),
+    "failed": ("failed", "failed", "x", 0.45),
+    "abandoned": ("given up", "observed", "x", 0.3),
+}
+
+
+def curves(
+    source: Source,
+    path: str | Path | None = None,
+    *,
+    range: tuple[float, float] | None = None,  # noqa: A002 - the field's word
+    label: str | None = None,
+    interactive: bool = False,
+) -> Any:
+    """Returns a picture of the values that trials reported, a curve for each trial over its steps.
+
+    The curve of a stopped trial ends in an open mark, that of a finished one in a full mark. The best finished trial
+    is highlighted. Pending and paused trials are drawn lightly. An axis is logarithmic if its numbers are positive and
+    crowd at the low end. Of more than 100 curves, the best one, those not ended and others evenly spread are drawn.
+
+    >>> import nilregret as nr
+    >>> study = nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1))), goal="minimize")
+    >>> trial = study.ask()
+    >>> for step in (1, 2, 3):
+    ...     _ = study.report(trial, step, 1.0 / step)
+    >>> figure = nr.plots.curves(study)
+
+    Args:
+        source: a study or a result.
+        path: of a PNG, PDF or SVG, or of an HTML page if interactive. None saves nothing.
+        range: lowest and highest value to draw. By default that of the values without far outliers.
+        label: of the values. By default "reward", or "loss" if the goal is to minimise.
+        interactive: True for a figure of plotly, which needs the extra `interactive`.
+
+    Returns:
+        Matplotlib's figure, or plotly's.
+
+    Raises:
+        InvalidInput: no trial has reported a step.
+    """
+    told, limits, word = numbers_drawn(source, None, range, label)[0]
+    panel = curves_panel(told, limits, word)
+    picture = Picture(panels=[panel], size=(7.2, 4.4), name=told.study.name, legend=True)
+    return draw(picture, path, interactive=interactive)
+
+
+def curves_panel(
+    of: Quantity, limits: tuple[float, float] | None, label: str, *, chosen: Trial | None = None
+) -> Panel:
+    """Returns the panel of the curves.
+
+    Args:
+        of: the reward.
+        limits: lowest and highest value, or None for those without far outliers.
+        label: of the values.
+        chosen: the trial that is highlighted, or None for the best finished one.
+
+    Raises:
+        InvalidInput: no trial has reported a step.
+    """
+    study: Study = of.study
+    trials = reporting(study)
+    if not trials:
+        raise InvalidInput(
+            "No trial has reported a step, so there is no curve to draw.",
+            advice="Trials report by `study.report(trial, step, value)`, or if the objective yields its values.",
+        )
+    best = _best(study, trials)
+    first = [trial for trial in (chosen, best) if trial is not None]
+    shown = _shown(trials, first)
+    marks: list[Mark] = []
+    for state in reversed(ENDS):
+        marks += _group(state, [trial for trial in shown if became(trial) == state and trial not in first])
+    for trial in reversed(first):
+        marks += _highlighted(study, trial, best=trial is best, chosen=trial is chosen)
+    values = np.concatenate([_values(trial)[1] for trial in shown])
+    x = _axis("step", np.unique(np.concatenate([_values(trial)[0] for trial in shown])), None, whole=True)
+    reach = fenced(values, upward=of.upward)
+    return Panel(marks=marks, x=x, y=_axis(label, values, limits, reach), title=_title(study, trials, len(shown)))
+
+
+def reporting(study: Study) -> list[Trial]:
+    """Returns the trials that have reported a step."""
+    return [trial for trial in study.trials if trial.curve]
+
+
+def became(trial: Trial) -> str:
+    """Returns the state of a trial, or "paused" if it is pending and the rule lets it wait."""
+    return "paused" if trial.state == "pending" and trial.curve and trial.curve[-1].verdict == "wait" else trial.state
+
+
+def ended_at(trial: Trial) -> str:
+    """Returns a trial that has reported, its state and its last report in words."""
+    last = trial.curve[-1]
+    return f"trial {trial.number}: {ENDS[became(trial)][0]} at step {last.step:,} with {numeral(last.value)}"
+
+
+def _best(study: Study, trials: Sequence[Trial]) -> Trial | None:
+    """Returns the best finished trial if it has a curve, or None if there is no single best."""
+    if study.policy.context is not None or all(trial.reward is None for trial in study.trials):
+        return None
+    found = best_of(study)
+    return next((trial for trial in trials if found is not None and trial.number == found.number), None)
+
+
+def _shown(trials: Sequence[Trial], first: Sequence[Trial]) -> list[Trial]:
+    """Returns the trials that are drawn: all, or these first, those that have not ended, and others evenly spread."""
+    kept = {trial.number for trial in first}
+    for those in ([each for each in trials if each.state == "pending"], trials):
+        rest = [trial for trial in those if trial.number not in kept]
+        kept |= {rest[i].number for i in spread_evenly(len(rest), max(MOST - len(kept), 0)).tolist()}
+    return [trial for trial in trials if trial.number in kept]
+
+
+def _values(trial: Trial) -> tuple[Array, Array]:
+    """Returns the steps and the values of a curve, `(n,)` each, of many the lowest and highest of each stretch."""
+    steps, values = np.array([(each.step, each.value) for each in trial.curve], dtype=np.float64).T
+    kept = thinned(values, COLUMNS)
+    return steps[kept], values[kept]
+
+
+def _group(state: str, trials: Sequence[Trial]) -> list[Mark]:
+    """Returns one line with gaps for the curves of trials in one state, and the mark at the end of each."""
+    if not trials:
+        return []
+    word, color, shape, opacity = ENDS[state]
+    parts = [(np.append(x, np.nan), np.append(y, np.nan)) for x, y in map(_values, trials)]
+    x, y = (np.concatenate(side) for side in zip(*parts, strict=True))
+    ends = np.array([(each.curve[-1].step, each.curve[-1].value) for each in trials], dtype=np.float64).T
+    hover = [ended_at(trial) for trial in trials]
+    size = 5.5 if shape == "O" else 4.0
+    return [
+        Line(x, y, color, width=0.9, opacity=opacity),
+        Points(*ends, color, word, shape, size, min(2.0 * opacity, 1.0), hover),
+    ]
+
+
+def _highlighted(study: Study, trial: Trial, *, best: bool, chosen: bool) -> list[Mark]:
+    """Returns the curve of one trial, with a mark at its end that says what the trial is."""
+    x, y = _values(trial)
+    word, _, shape, _ = ENDS[became(trial)]
+    called = f"trial {trial.number}, {standing(study, trial) if best else word}"
+    color = "text" if chosen and not best else "best"
+    end = ("*", 11.0) if best else (shape, 6.0)
+    words = [ended_at(trial)]
+    return [Line(x, y, color, called, 2.0), Points(x[-1:], y[-1:], color, "", *end, hover=words)]
+
+
+def _axis(
+    label: str, values: Array, limits: tuple[float, float] | None, reach: tuple[float, float] | None = None, *,
+    whole: bool = False,
+) -> Axis:  # fmt: skip
+    """Returns an axis of these values `(n,)`: a logarithmic one if they are positive and crowd at the low end."""
+    low, high = float(values.min()), float(values.max())
+    log = low > 0.0 and high > WIDE * low and float(np.median(values)) < low + SKEW * (high - low)
+    if log and limits is None:
+        room = (high / low) ** 0.04
+        ends = (low / room, high * room)
+        return Axis(label=label, log=True, limits=ends, ticks=log_ticks(*ends))
+    ends = limits or padded(reach or (low, high), 0.03 if whole else 0.06)
+    return Axis(label=label, limits=ends, whole=whole)
+
+
+def _title(study: Study, trials: Sequence[Trial], shown: int) -> str:
+    """Returns how many trials ended in which way, and the share of the steps that stopping saved."""
+    states = [became(trial) for trial in trials]
+    counts = ", ".join(f"{states.count(state):,} {ENDS[state][0]}" for state in ENDS if state in states)
+    saved = saving(trials)
+    said = f"{counts}\nstopping saved {saved:.0%} of the steps" if saved > 0.0 else counts
+    said += f"; drawn are {shown} of {many(len(trials), 'curve')}" * (shown < len(trials))
+    return f"{said}\n{NO_SINGLE_BEST}" if study.policy.context is not None else said
+
+
+def saving(trials: Sequence[Trial]) -> float:
+    """Returns the share of the steps that stopping saved, if every stopped trial had gone to the last step of all."""
+    ended = [trial for trial in trials if trial.state in ("observed", "stopped")]
+    if not any(trial.state == "stopped" for trial in ended):
+        return 0.0
+    full = max(trial.curve[-1].step for trial in trials)
+    missing = sum(full - trial.curve[-1].step for trial in ended if trial.state == "stopped")
+    return missing / (full * len(ended)) if full else 0.0
+
+
+# -- stopped trials in other pictures --
+
+
+def stopped_of(of: Quantity, *, most: int = MOST_STOPPED) -> list[Trial]:
+    """Returns the stopped trials that a picture of a number draws, evenly spread if there are many.
+
+    Only the reward is known of them: that of their last report.
+    """
+    if not of.objective:
+        return []
+    found = in_space(of.study.policy, [trial for trial in of.study.trials if trial.state == "stopped"])
+    return [found[i] for i in spread_evenly(len(found), most).tolist()]
+
+
+def last_values(trials: Sequence[Trial]) -> Array:
+    """Returns the last value that each trial reported, `(n,)`."""
+    return np.array([trial.curve[-1].value for trial in trials], dtype=np.float64)
+
+
+def stopped_marks(
+    trials: Sequence[Trial], x: Array, *, limits: tuple[float, float] = (-math.inf, math.inf), y: Array | None = None,
+    color: str = "observed", label: str = "stopped, at the last value", opacity: Any = 0.8,
+) -> list[Mark]:  # fmt: skip
+    """Returns the open marks of stopped trials, or none if there is none.
+
+    Args:
+        trials: n stopped trials.
+        x: their places, `(n,)`. NaN where one is not shown.
+        limits: lowest and highest value of the axis, at which marks beyond it stand.
+        y: heights, `(n,)`, or None for the last values.
+        color: role.
+        label: in the legend.
+        opacity: one number, or `(n,)`.
+    """
+    inside = np.isfinite(x)
+    if not inside.any():
+        return []
+    heights, (low, high) = last_values(trials) if y is None else y, limits
+    edge = EDGE * (high - low) if math.isfinite(high - low) else 0.0
+    heights = np.where(heights > high, high - edge, np.where(heights < low, low + edge, heights))
+    words = [ended_at(trial) for trial, shown in zip(trials, inside, strict=True) if shown]
+    opacity = np.broadcast_to(opacity, len(x))[inside]
+    return [Points(x[inside], heights[inside], color, label, "O", 5.0, opacity, words)]
