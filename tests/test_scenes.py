@@ -71,6 +71,22 @@ def limited(rule):
     return told(policy, waves(12), lambda i: [(i % 9) / 8], constraints=lambda i: [(i % 9) / 8 - 0.6])
 
 
+def stopped():
+    """A study of trials that report: some were stopped, one failed, one is pending."""
+    study = nr.Study(nr.gp_ucb(PLANE.grid(6), KERNEL, noise=0.1), seed=0, name="kind")
+    for i in range(9):
+        trial = study.ask()
+        for step in (1, 2, 4, 8)[: 4 if i < 3 else 1 + i % 3]:
+            study.report(trial, step, np.sin(1.7 * i) - 1.0 / step)
+        if i < 3:
+            study.tell(trial, np.sin(1.7 * i))
+        elif i < 7:
+            study.stop(trial)
+        elif i < 8:
+            study.fail(trial, "no power")
+    return study
+
+
 def front_of(count):
     goals = ("minimize", "maximize", "minimize")[:count]
     study = nr.Study(nr.auto(PLANE.grid(6), objectives=count), goal=goals, seed=0, name="kind")
@@ -99,11 +115,13 @@ MAKE = {
     "empty": lambda: told(nr.gp_ucb(PLANE.grid(6), KERNEL, noise=0.1), []),
     "drift": drift,
     "many": many,
+    "stopped": stopped,
 }
 PICTURES = ("history", "importance", "slices", "contour", "parallel", "overview", "posterior", "evidence", "changes")
 FRONTS = {"two objectives": lambda: front_of(2), "three objectives": lambda: front_of(3)}
+OF_SOME = {"front": list(FRONTS), "curves": ["stopped"]}  # Kinds of studies that have these pictures.
 ONE = ("importance", "contour", "evidence")  # pictures that a study of one parameter has not, and says why
-LACKING = dict.fromkeys(MAKE, ONE) | dict.fromkeys(("real", "failures"), ("evidence", "changes"))
+LACKING = dict.fromkeys(MAKE, ONE) | dict.fromkeys(("real", "failures", "stopped"), ("evidence", "changes"))
 LACKING |= dict.fromkeys(("conditional", "twelve parameters"), ("posterior", "evidence", "changes"))
 LACKING |= {"one trial": (*ONE, "changes"), "drift": ONE[:2], "empty": [*PICTURES[:6], *PICTURES[7:]]}
 
@@ -204,10 +222,10 @@ def check_page(mark, entry, panel):
 
 
 @pytest.mark.parametrize("kind", [*MAKE, *FRONTS])
-@pytest.mark.parametrize("name", [*PICTURES, "front"])
+@pytest.mark.parametrize("name", [*PICTURES, *OF_SOME])
 def test_all_renderers_draw_the_same_marks_ticks_and_numbers(kind, name):
     picture = scene(kind, name)
-    assert isinstance(picture, str) == (name in LACKING[kind] or (name == "front") > (kind in FRONTS)), picture
+    assert isinstance(picture, str) == (name in LACKING[kind] or kind not in OF_SOME.get(name, [kind])), picture
     if isinstance(picture, str):
         return
     still, live = STILL(picture, None), interactive_figure(picture, None)

@@ -14,6 +14,7 @@ from .._utils.numerals import numeral
 from ..errors import InvalidInput
 from ..storage.record import Trial
 from ..study.best import in_space
+from ..study.pruning import pruning_of
 from ..study.quantities import Quantity
 from ..study.study import Study
 from .drawing import draw
@@ -76,9 +77,7 @@ def curves(
     return draw(picture, path, interactive=interactive)
 
 
-def curves_panel(
-    of: Quantity, limits: tuple[float, float] | None, label: str, *, chosen: Trial | None = None
-) -> Panel:
+def curves_panel(of: Quantity, limits: tuple[float, float] | None, label: str, *, chosen: Trial | None = None) -> Panel:
     """Returns the panel of the curves.
 
     Args:
@@ -158,13 +157,10 @@ def _group(state: str, trials: Sequence[Trial]) -> list[Mark]:
     word, color, shape, opacity = ENDS[state]
     parts = [(np.append(x, np.nan), np.append(y, np.nan)) for x, y in map(_values, trials)]
     x, y = (np.concatenate(side) for side in zip(*parts, strict=True))
-    ends = np.array([(each.curve[-1].step, each.curve[-1].value) for each in trials], dtype=np.float64).T
-    hover = [ended_at(trial) for trial in trials]
-    size = 5.5 if shape == "O" else 4.0
-    return [
-        Line(x, y, color, width=0.9, opacity=opacity),
-        Points(*ends, color, word, shape, size, min(2.0 * opacity, 1.0), hover),
-    ]
+    ends = np.array([trial.curve[-1].step for trial in trials], dtype=np.float64)
+    hover, size = [ended_at(trial) for trial in trials], 5.5 if shape == "O" else 4.0
+    marks = Points(ends, last_values(trials), color, word, shape, size, min(2.0 * opacity, 1.0), hover)
+    return [Line(x, y, color, width=0.9, opacity=opacity), marks]
 
 
 def _highlighted(study: Study, trial: Trial, *, best: bool, chosen: bool) -> list[Mark]:
@@ -173,9 +169,8 @@ def _highlighted(study: Study, trial: Trial, *, best: bool, chosen: bool) -> lis
     word, _, shape, _ = ENDS[became(trial)]
     called = f"trial {trial.number}, {standing(study, trial) if best else word}"
     color = "text" if chosen and not best else "best"
-    end = ("*", 11.0) if best else (shape, 6.0)
-    words = [ended_at(trial)]
-    return [Line(x, y, color, called, 2.0), Points(x[-1:], y[-1:], color, "", *end, hover=words)]
+    shape, size = ("*", 11.0) if best else (shape, 6.0)
+    return [Line(x, y, color, called, 2.0), Points(x[-1:], y[-1:], color, "", shape, size, hover=[ended_at(trial)])]
 
 
 def _axis(
@@ -197,18 +192,21 @@ def _title(study: Study, trials: Sequence[Trial], shown: int) -> str:
     """Returns how many trials ended in which way, and the share of the steps that stopping saved."""
     states = [became(trial) for trial in trials]
     counts = ", ".join(f"{states.count(state):,} {ENDS[state][0]}" for state in ENDS if state in states)
-    saved = saving(trials)
+    saved = saving(study, trials)
     said = f"{counts}\nstopping saved {saved:.0%} of the steps" if saved > 0.0 else counts
     said += f"; drawn are {shown} of {many(len(trials), 'curve')}" * (shown < len(trials))
     return f"{said}\n{NO_SINGLE_BEST}" if study.policy.context is not None else said
 
 
-def saving(trials: Sequence[Trial]) -> float:
-    """Returns the share of the steps that stopping saved, if every stopped trial had gone to the last step of all."""
+def saving(study: Study, trials: Sequence[Trial]) -> float:
+    """Returns the share of the steps that stopping saved, of the trials that reported and ended.
+
+    Without stopping, each would have gone to the full length of the rule, or else to the last step of all.
+    """
     ended = [trial for trial in trials if trial.state in ("observed", "stopped")]
     if not any(trial.state == "stopped" for trial in ended):
         return 0.0
-    full = max(trial.curve[-1].step for trial in trials)
+    full = pruning_of(study.policy).steps or max(trial.curve[-1].step for trial in trials)
     missing = sum(full - trial.curve[-1].step for trial in ended if trial.state == "stopped")
     return missing / (full * len(ended)) if full else 0.0
 

@@ -49,8 +49,8 @@ def parallel(
 
     Each vertical line is a parameter, the last one the value told. Of several objectives, each has a line, and the
     trials of the front are highlighted. Where the highlighted lines meet, the parameter matters. A parameter that is
-    not active in a trial is at "off". Trials that violate constraints are never among the best. Stopped trials have dashed
-    lines to an open mark at their last value.
+    not active in a trial is at "off". Trials that violate constraints are never among the best. Stopped trials have
+    dashed lines to an open mark at their last value.
 
     >>> import nilregret as nr
     >>> space = nr.Space(x=nr.Float(0, 1), kind=nr.Choice("a", "b"))

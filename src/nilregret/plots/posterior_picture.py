@@ -138,7 +138,9 @@ class _Seen(NamedTuple):
     def told(self) -> tuple[list[Trial], Array]:
         """Returns the answered trials under the context, and their values, `(n,)`."""
         kept = {trial.number for trial in in_space(self.study.policy, self.of.trials)}
-        mine = [under and t.number in kept for under, t in zip(self._under(self.of.trials), self.of.trials, strict=True)]
+        mine = [
+            under and t.number in kept for under, t in zip(self._under(self.of.trials), self.of.trials, strict=True)
+        ]
         return list(compress(self.of.trials, mine)), self.of.values[np.array(mine, dtype=bool)]
 
     @property

@@ -114,8 +114,8 @@ def edf(
     """Returns a picture of the empirical distribution of the values of one or more studies.
 
     The height of a line at v is the share of the trials whose value is at most v. If the goal is to minimise, the
-    better line is above, and if it is to maximise, below. Failed and stopped trials count as trials, so that a line ends
-    below 1, or begins above 0 if the goal is to maximise. The axis leaves out far outliers.
+    better line is above, and if it is to maximise, below. Failed and stopped trials count as trials, so that a line
+    ends below 1, or begins above 0 if the goal is to maximise. The axis leaves out far outliers.
 
     Of several objectives, the value of a trial is the volume that the trial alone dominates, by the posterior means of
     now. It is 0 for trials that violate constraints.

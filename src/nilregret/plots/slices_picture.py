@@ -96,9 +96,10 @@ def slices(
     Bands hold 50%, 80% and 95% of the posterior of the objective without noise. Dashed lines are the confidence bounds
     of a policy that proves them. All answered trials are drawn at their value of the parameter, the latest 600 of more,
     as crosses if they violate a constraint. Stopped trials are open marks at their last value. A trial fades the less
-    the model thinks that it says about the slice. No trial is near where the panel is hatched, neither an answered one nor one that failed or is
-    pending. The probability of satisfying the constraints is below 1/2 where it is shaded. All panels have one scale. A
-    parameter that is not active at the best trial has no slice. Several objectives have rows of their own.
+    the model thinks that it says about the slice. No trial is near where the panel is hatched, neither an answered one
+    nor one that failed or is pending. The probability of satisfying the constraints is below 1/2 where it is shaded.
+    All panels have one scale. A parameter that is not active at the best trial has no slice. Several objectives have
+    rows of their own.
 
     >>> import nilregret as nr
     >>> result = nr.minimize(lambda x: (x - 0.3) ** 2, nr.Space(x=nr.Float(0, 1)), trials=8, progress=False)
@@ -186,7 +187,8 @@ def _slice(
         axis=axis, values=values, left_out=len(points) - len(shown),
         quantiles=None if found is None else found[:, shown],
         band=PosteriorBand(band.mean[shown], band.lower[shown], band.upper[shown], band.band),
-        seen=seen, stopped=seen_along(study, of.function, through, [axis], stopped_of(of)), since=counted_from(study, len(study.trials)),
+        seen=seen, stopped=seen_along(study, of.function, through, [axis], stopped_of(of)),
+        since=counted_from(study, len(study.trials)),
         tried=(places(axis, asked, values), counts.astype(np.float64)),
         untried=_untried(axis, values, asked), infeasible=_infeasible(study, through, axis, values, points[shown]),
     )  # fmt: skip

@@ -87,7 +87,7 @@ def _draw_bars(ax: Axes, study: Study, spans: Array, lanes: IndexArray, *, thick
     for state, (word, color, dash) in KINDS.items():
         of = [i for i, trial in enumerate(trials) if trial.state == state and trial.number not in best]
         if of:
-            ax.hlines(lanes[of], starts[of], ends[of], color=color, lw=thick, linestyles=dash, label=word or None)
+            ax.hlines(lanes[of], starts[of], ends[of], color=color, lw=thick, linestyles=dash, label=word)
     stopped = [i for i, trial in enumerate(trials) if trial.state == "stopped"]
     if stopped:
         x, y, face = ends[stopped], lanes[stopped], theme().surface
