@@ -231,6 +231,9 @@ FILLINGS = [
     Filling("constraints", "`Safe`", _safe),
     _using("switching", "`Lazy`", nr.slots.Lazy(factor=2.0)),
     _using("pruning", "`Never`", nr.slots.Never(steps=5)),
+    _using("pruning", "`Median`", nr.slots.Median(steps=5)),
+    _using("pruning", "`Halving`", nr.slots.Halving(steps=5)),
+    _using("pruning", "`Predicted`", nr.slots.Predicted(steps=5)),
 ]  # fmt: skip
 SLOTS = list(dict.fromkeys(filling.slot for filling in FILLINGS))
 ORDER = {"domain": 0, "explore": 1}  # the others after these: detectors are added to the forced rounds there are
@@ -261,6 +264,7 @@ class Reason(NamedTuple):
 
 
 LEARNED = ("`Refit", "`LengthscaleBank`", "`RegretBalancing`", "`ArmModels`", "`EarlierStudies`")
+STOPS = ("`Median`", "`Halving`", "`Predicted`")
 FRONTS = (
     "`HypervolumeImprovement`",
     "`ScalarisedImprovement`",
@@ -324,6 +328,24 @@ REASONS = [
         ("`Lazy`",),
         "`Lazy` keeps",
         "Runs of plays end when one reward is known well enough.",
+    ),
+    Reason(
+        STOPS,
+        ("arms under", "box under", "`ArmModels`"),
+        "under one context",
+        "A rule compares the curves of trials, and under contexts they differ because the contexts do.",
+    ),
+    Reason(
+        STOPS,
+        FRONTS,
+        "has several objectives",
+        "A curve has one value at each step.",
+    ),
+    Reason(
+        STOPS,
+        ("`Lazy`",),
+        "played several times",
+        "A trial of several plays has no curve.",
     ),
     Reason(
         ("`Discount`", "`DriftBank`", "`AllOf`"),

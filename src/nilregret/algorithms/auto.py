@@ -24,6 +24,7 @@ from ..slots.front_scores import HypervolumeImprovement, ScalarisedImprovement
 from ..slots.memory import AllOf, Forever, Memory
 from ..slots.pareto import MOST_OBJECTIVES, Pareto
 from ..slots.pending import Hallucinated, Ignored, Pending
+from ..slots.pruning import Pruning
 from ..slots.refit import ArmModels, Refit
 from ..slots.rewards import KnownReward, chosen_reward
 from ..slots.scores import (
@@ -71,6 +72,7 @@ def auto(
     answers: Literal["prompt", "late", "silent no", "unknown"] = "prompt",
     reward: Literal["bernoulli", "poisson", "bounded"] | KnownReward | None = None,
     cost: str | None = None,
+    pruning: Literal["never", "median", "halving", "predicted"] | Pruning | None = None,
     like: Any = None,
 ) -> Policy[D]:  # fmt: skip
     """Returns the recommended policy if nothing is known: units, kernel, noise and mean of the rewards are learned.
@@ -156,6 +158,9 @@ def auto(
             neighbouring arms are. Nothing else is refitted (docs/clicks.md, where this was chosen).
         cost: name of the metric that a trial costs, such as "seconds". Then the expected improvement per cost decides
             (`nr.slots.PerCost`), where the best point counts.
+        pruning: the rule that stops trials which report their value after each step (`Study.report`): "median",
+            "halving", "predicted", or a part such as `nr.slots.Halving(steps=50)`. None stops no trial (docs/steps.md
+            says why). For one objective, without contexts.
         like: earlier studies of similar problems, one or a list (docs/earlier-studies.md). Their posteriors are mixed
             with that of this study, weighted by how well each ranks the new rewards (`nr.slots.EarlierStudies`). Their
             best points are played first. For boxes, and spaces that share parameters by name, without contexts.
@@ -178,7 +183,7 @@ def auto(
     if (rule := _objectives(objectives, reference)) is not None:
         _check_alone(context=context, reward=reward, cost=cost, like=like, regret=regret, answers=answers)
         of = auto(domain, noise=noise, constraints=_count(constraints), world=world, answers=answers, parallel=parallel)
-        return _for_front(of, rule, start=_start(domain, budget, parallel))
+        return _pruned(_for_front(of, rule, start=_start(domain, budget, parallel)), pruning)
     std, is_known, parallel = _checked(domain, context, noise, parallel, world, answers)
     cumulative, (count, part, limited) = _counts_all(regret, context, reward, cost), _limits(constraints)
     leaves = not cumulative and context is None and world == "stationary" and answers in ("prompt", "late")
@@ -188,7 +193,7 @@ def auto(
     by_models = cumulative and _by_models(domain, context, part, answers)
     rates = None if limited else _of_rates(kind, domain, context, noise, world, pending=pending)
     if rates is not None and not by_models and like is None:
-        return _by_exposure(rates, kind, answers)
+        return _pruned(_by_exposure(rates, kind, answers), pruning)
     policy = build(
         "auto", domain, _first_kernel(domain, context, std), ConstantWidth(value=WIDTH),
         _score(domain, context, pending, limited=signed, cumulative=cumulative, cost=cost),
@@ -199,8 +204,12 @@ def auto(
         refit=_fits(domain, context, is_known=is_known, limited=limited), reward=kind,
     )  # fmt: skip
     policy = _by_exposure(_with_models(policy, world, answers), kind, answers) if by_models else policy
-    policy = policy if part is None else policy.using(constraints=part)
+    policy = _pruned(policy if part is None else policy.using(constraints=part), pruning)
     return policy if like is None else with_earlier(policy, like)
+
+
+def _pruned(policy: Policy[D], pruning: str | Pruning | None) -> Policy[D]:
+    return policy if pruning is None else policy.using(pruning=pruning)
 
 
 def _objectives(objectives: int | Sequence[str], reference: Sequence[float] | None) -> Pareto | None:

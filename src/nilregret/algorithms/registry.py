@@ -64,6 +64,8 @@ from ..slots.memory import (
     SlidingWindow,
 )
 from ..slots.pending import Censored, Hallucinated, Ignored, NearestMeans, Pending
+from ..slots.pruning import Never, Pruning
+from ..slots.pruning_rules import Halving, Median, Predicted
 from ..slots.refit import ArmModels, Learning, Refit
 from ..slots.rewards import Bernoulli, Bounded, KnownReward, Poisson
 from ..slots.safe import Safe
@@ -173,6 +175,7 @@ BY_NAME = {
     "memory": {"adaptive": "e_detector"},
     "pending": {"ignore": "ignored", "hallucinate": "hallucinated", "auto": "late_or_never"},
     "switching": {"lazy": "lazy"},
+    "pruning": {"never": "never", "median": "median", "halving": "halving", "predicted": "predicted"},
     "reward": {"bernoulli": "bernoulli", "poisson": "poisson", "bounded": "bounded"},
     "constraints": {"on_average": "on_average", "every_round": "every_round"},
 }
@@ -220,6 +223,7 @@ PARTS: dict[str, tuple[type, dict[str, Schema]]] = {
     )),
     "width": (Confidence, _named(constant=ConstantWidth, pointwise=PointwiseBayes)),
     "switching": (Switching, _named(Lazy)),
+    "pruning": (Pruning, _named(Never, Median, Halving, Predicted)),
     "reward": (KnownReward, _named(
         bernoulli=Schema(Bernoulli, without=_LOSSES), poisson=Schema(Poisson, without=_LOSSES),
         bounded=Schema(Bounded, without=_LOSSES),

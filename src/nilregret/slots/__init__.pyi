@@ -77,6 +77,9 @@ from .pruning import Course as Course
 from .pruning import Courses as Courses
 from .pruning import Never as Never
 from .pruning import Pruning as Pruning
+from .pruning_rules import Halving as Halving
+from .pruning_rules import Median as Median
+from .pruning_rules import Predicted as Predicted
 from .refit import ArmModels as ArmModels
 from .refit import EarlierStudies as EarlierStudies
 from .refit import Refit as Refit

@@ -19,6 +19,7 @@ from .memory import Memory
 from .objective import Objective
 from .pending import Hallucinated, Ignored, Pending
 from .pruning import Never, Pruning
+from .pruning_rules import Halving, Median, Predicted
 from .refit import Learning
 from .scores import Score, UpperConfidenceBound
 from .silence import LateOrNever
@@ -28,13 +29,13 @@ NAMED: dict[str, dict[str, object]] = {
     "memory": {"adaptive": EDetector()},
     "pending": {"ignore": Ignored(), "hallucinate": Hallucinated(), "auto": LateOrNever()},
     "switching": {"lazy": Lazy()},
-    "pruning": {"never": Never()},
+    "pruning": {"never": Never(), "median": Median(), "halving": Halving(), "predicted": Predicted()},
 }
 EXAMPLES = {
     "memory": "nr.slots.SlidingWindow(200)",
     "pending": "nr.slots.Censored.within(20, minimum=0)",
     "switching": "nr.slots.Lazy(factor=1.1)",
-    "pruning": "nr.slots.Never(steps=50)",
+    "pruning": "nr.slots.Median(steps=50)",
 }
 
 

@@ -41,6 +41,7 @@ class Course(NamedTuple):
         values: after these steps, to be maximised, `(k,)`. With `of` "best", the best so far.
         finished: True if the trial has its reward.
         stopped: True if it was stopped.
+        final: its reward, to be maximised, or None if it is not finished.
     """
 
     number: int
@@ -49,13 +50,12 @@ class Course(NamedTuple):
     values: Array
     finished: bool
     stopped: bool
+    final: float | None = None
 
     def at(self, step: float) -> float | None:
-        """Returns the value after the last report up to a step. None if the course did not reach the step."""
-        if not len(self.steps) or self.steps[-1] < step:
-            return None
-        place = int(np.searchsorted(self.steps, step, side="right")) - 1
-        return None if place < 0 else float(self.values[place])
+        """Returns the value of the first report at or after a step. None if the course did not reach the step."""
+        place = int(np.searchsorted(self.steps, step))
+        return None if place == len(self.steps) else float(self.values[place])
 
 
 class Courses(NamedTuple):
@@ -65,11 +65,17 @@ class Courses(NamedTuple):
         this: the course of the trial, with the new report.
         others: the courses of all other trials that have reported, by number.
         length: T, as given, else the last step of the longest finished trial. None if no trial has finished.
+        sign: 1.0, or -1.0 if the values told are losses.
     """
 
     this: Course
     others: Sequence[Course]
     length: int | None
+    sign: float = 1.0
+
+    def told(self, value: float) -> str:
+        """Returns a value in the units told, as text."""
+        return numeral(0.0 + self.sign * value, 4)
 
     @property
     def step(self) -> int:
@@ -120,7 +126,7 @@ class Pruning(Part):
 
     def why(self, courses: Courses) -> str:
         """Returns in words why a trial is stopped."""
-        return f"{type(self).__name__}: {numeral(courses.value)} after step {courses.step}"
+        return f"{type(self).__name__}: {courses.told(courses.value)} after step {courses.step}"
 
     def expected(self, courses: Courses) -> tuple[float, float] | None:  # noqa: ARG002
         """Returns mean and standard deviation of the final value, to be maximised, or None if nothing is predicted."""

@@ -49,6 +49,7 @@ class Curves:
             trial.number, trial.point, np.array([report.step for report in trial.curve]),
             np.maximum.accumulate(values) if self.rule.of == "best" else values,
             trial.state == "observed", trial.state == "stopped",
+            None if trial.reward is None else self.sign * trial.reward,
         )  # fmt: skip
         self._known[trial.number] = trial, course
         return course
@@ -58,7 +59,7 @@ class Curves:
         others = [self.course(other) for other in trials if other.curve and other.number != trial.number]
         finished = [int(course.steps[-1]) for course in others if course.finished]
         length = max(finished, default=None) if self.rule.steps is None else self.rule.steps
-        return Courses(self.course(trial), others, length)
+        return Courses(self.course(trial), others, length, self.sign)
 
     def verdict(self, trial: Trial, trials: Iterable[Trial], *, seed: int) -> Verdict:
         """Returns the verdict on a trial after its last report.
