@@ -75,11 +75,9 @@ class Record(Sequence[Trial]):
         self.trials[trial.number : trial.number + 1] = (trial,)
         return Event(self.order, kind, trial)
 
-    def report(self, report: Report) -> Trial:
-        """Adds a report that has just been made, and returns its trial."""
-        self.order = report.order
-        self.trials[report.trial] = trial = self.trials[report.trial].with_report(report)
-        return trial
+    def report(self, trial: Trial) -> None:
+        """Takes over a trial that has just made its last report."""
+        self.order, self.trials[trial.number] = trial.curve[-1].order, trial
 
     def change(self, change: StudyChange) -> None:
         """Adds a change that has just happened."""

@@ -8,12 +8,12 @@ from typing import Any, final
 
 import numpy as np
 
-from .._utils.checks import LARGEST_REWARD
+from .._utils.checks import LARGEST_REWARD, Array
 from .._utils.randomness import Draws
 from ..policy.policy import Policy
 from ..slots.pruning import Course, Courses, Never, Pruning
 from ..storage.record import Event
-from ..storage.trial import Abandoned, Trial, Verdict
+from ..storage.trial import NO_CURVE, Abandoned, Curve, Trial, Verdict
 
 NEVER = Never()
 HALF_LOG = 0.5 * math.log(2.0 * math.pi)
@@ -24,6 +24,34 @@ def pruning_of(policy: Any) -> Pruning:
     """Returns the pruning rule of a policy."""
     rule = policy.pruning if isinstance(policy, Policy) else None
     return NEVER if rule is None else rule
+
+
+@final
+class _Growing:
+    """Steps and values of a trial in arrays with room for more, so that a further report takes O(1)."""
+
+    def __init__(self) -> None:
+        self._curve, self._steps, self._values = NO_CURVE, np.empty(0, dtype=np.int64), np.empty(0)
+
+    def arrays(self, curve: Curve, sign: float, *, best: bool) -> tuple[Array, Array]:
+        """Returns steps and values to be maximised of a curve, `(k,)` each, read-only."""
+        known, count = len(self._curve), len(curve)
+        both = min(known, count)
+        if both and self._curve[both - 1][:-1] != curve[both - 1][:-1]:  # The known one was rolled back.
+            self._curve, known = NO_CURVE, 0
+            self._steps, self._values = self._steps[:0], self._values[:0]
+        if count > len(self._steps):
+            room = np.zeros(2 * count)
+            self._steps = np.concatenate([self._steps[:known], room.astype(np.int64)])
+            self._values = np.concatenate([self._values[:known], room])
+        for i in range(known, count):
+            value = sign * curve[i].value
+            self._steps[i], self._values[i] = curve[i].step, max(value, self._values[i - 1]) if best and i else value
+        self._curve = curve if count > known else self._curve
+        found = self._steps[:count], self._values[:count]
+        for array in found:
+            array.flags.writeable = False
+        return found
 
 
 @final
@@ -38,17 +66,17 @@ class Curves:
     def __init__(self, rule: Pruning, goal: str) -> None:
         self.rule, self.sign = rule, 1.0 if goal == "maximize" else -1.0
         self._known: dict[int, tuple[Trial, Course]] = {}
+        self._growing: dict[int, _Growing] = {}
 
     def course(self, trial: Trial) -> Course:
         """Returns the course of a trial that has reported."""
         known, course = self._known.get(trial.number, (None, None))
         if known is trial and course is not None:
             return course
-        values = self.sign * np.array([report.value for report in trial.curve])
+        growing = self._growing.setdefault(trial.number, _Growing())
+        steps, values = growing.arrays(trial.curve, self.sign, best=self.rule.of == "best")
         course = Course(
-            trial.number, trial.point, np.array([report.step for report in trial.curve]),
-            np.maximum.accumulate(values) if self.rule.of == "best" else values,
-            trial.state == "observed", trial.state == "stopped",
+            trial.number, trial.point, steps, values, trial.state == "observed", trial.state == "stopped",
             None if trial.reward is None else self.sign * trial.reward,
         )  # fmt: skip
         self._known[trial.number] = trial, course
@@ -57,8 +85,9 @@ class Curves:
     def courses(self, trial: Trial, trials: Iterable[Trial]) -> Courses:
         """Returns the course of a trial and those of all others that have reported."""
         others = [self.course(other) for other in trials if other.curve and other.number != trial.number]
-        finished = [int(course.steps[-1]) for course in others if course.finished]
-        length = max(finished, default=None) if self.rule.steps is None else self.rule.steps
+        length = self.rule.steps
+        if length is None:
+            length = max((int(course.steps[-1]) for course in others if course.finished), default=None)
         return Courses(self.course(trial), others, length, self.sign)
 
     def verdict(self, trial: Trial, trials: Iterable[Trial], *, seed: int) -> Verdict:
@@ -99,7 +128,7 @@ class Curves:
         value, std = self.value(trial), None
         if learned != "last":
             known = [other.as_of(order) for other in trials if other.curve and other.asked_order < order]
-            courses = Curves(self.rule, "maximize" if self.sign > 0.0 else "minimize").courses(trial, known)
+            courses = self.courses(trial, known)
             expected = self.rule.expected(courses)
             if expected is not None:
                 mean, std = expected

@@ -409,15 +409,19 @@ class Replica:
 
     def report(self, trial: Trial, step: int, value: float) -> Trial:
         """Records a report of a trial with the verdict of the pruning rule, and returns the trial."""
+        record, before = self.record, self.record[trial.number]
+        report = Report(record.order + 1, self.now(), trial.number, step, value, "go")
+        found = before.with_report(report)
+        verdict = self.verdict(found)
+        if verdict != "go":
+            report = report._replace(verdict=verdict)
+            found = before.with_report(report)
         self._valid = False  # Until the call is over.
-        record, number = self.record, trial.number
         if self.handle is not None:
-            self._changes.setdefault(number, record[number])
-        report = Report(record.order + 1, self.now(), number, step, value, "go")
-        report = report._replace(verdict=self.verdict(record[number].with_report(report)))
-        if self.handle is not None:
+            self._changes.setdefault(trial.number, before)
             self._reports.append(report)
-        return self.roster.moved(record.report(report))
+        record.report(found)
+        return self.roster.moved(found)
 
     def verdict(self, trial: Trial) -> Verdict:
         """Returns the verdict of the pruning rule on a trial after its last report."""
