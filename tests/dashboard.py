@@ -21,7 +21,7 @@ from nilregret.storage.base import Change
 TABS = ("", "/explore", "/trials", "/worth", "/health", "/settings")
 LOADED = (
     "head", "progress", "worth", "beliefs", "standing", "grid", "health", "evaluation", "signals", "importance",
-    "parallel", "front", "front-now",
+    "parallel", "front", "front-now", "curves",
 )  # fmt: skip
 PARTS = (*TABS, *(f"/part/{name}" for name in LOADED))  # pages of a study, and what they load
 MARKUP = "<script>alert(1)<img src=x onerror=alert(2)>"
@@ -198,6 +198,21 @@ def of_no_front(make):
     return play(study, 2, both, constraints=lambda trial: [1.0])
 
 
+def of_stopped_trials(make):
+    study = make(nr.auto(nr.Space(x=nr.Float(0, 1)), pruning=nr.slots.Median(steps=6, finished=2)), goal="minimize")
+    for i in range(7):
+        trial = study.ask()
+        for step in range(1, 7 if i < 3 else 4):
+            going = study.report(trial, step, trial.point[0] + i + 1 / step)
+        if i == 4:
+            study.stop(trial, MARKUP)
+        elif i < 3:
+            study.tell(trial, trial.point[0] + i)
+        elif i < 6 and not going:
+            study.stop(trial)
+    return study
+
+
 KINDS = {name: make for name, make in list(globals().items()) if name.startswith("of_")}
 
 
@@ -227,6 +242,8 @@ def copied(made, storage):
         with storage.writing(stored) as writer:
             writer.news(since=0, stamp="")
             writer.save([Change(None, trial) for trial in study.trials], order=study.trials.order)
+            if reports := [report for trial in study.trials for report in trial.curve]:
+                writer.save_steps(sorted(reports))
 
 
 def marks(picture, label="", kind="", panel=0):

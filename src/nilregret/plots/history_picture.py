@@ -328,7 +328,7 @@ def history_panels(
         titled: False for no title, which may take a search.
     """
     stopped = _places(found, [trial.number for trial in found.stopped])
-    end = max(float(found.places[-1]), *_failed(found), *stopped, 0.0) + 0.5
+    end = max(float(found.places[-1]), *_failed(found), *stopped.tolist(), 0.0) + 0.5
     ends = (-0.5 - 0.01 * end, end + 0.01 * end)
     shown = np.arange(len(found.places))
     if between is not None:

@@ -16,11 +16,13 @@ from ..rendering import page
 from ..views.new_study import (
     ANSWERS,
     CONTEXTS,
+    COUNTING,
     EACH,
     GOALS,
     OBJECTIVES,
     PARAMETERS,
     REWARDS,
+    RULES,
     SENSES,
     TYPES,
     WAITING,
@@ -85,7 +87,7 @@ def _page(request: Request, given: dict[str, str], *, status: int = 200, **more:
     return page(
         request, "new.html", status=status, given=given, types=TYPES, answers=ANSWERS, waiting=WAITING,
         rewards=REWARDS, senses=SENSES, parameters=PARAMETERS, contexts=CONTEXTS, goals=GOALS, each=EACH,
-        objectives=OBJECTIVES, **(base | more),
+        objectives=OBJECTIVES, rules=RULES, counting=COUNTING, **(base | more),
     )  # fmt: skip
 
 

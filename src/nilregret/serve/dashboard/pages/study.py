@@ -17,6 +17,7 @@ from ....study.study import Study
 from ...watch.signals import Signal
 from ...work.study_notes import StudyNotes
 from ..rendering import caller_of, page
+from ..views.curves import NO_CURVE, curves_view
 from ..views.front import front_view
 from ..views.health import health
 from ..views.progress import channels_of, progress
@@ -49,7 +50,8 @@ def _progress(study: Study, query: dict[str, str]) -> dict[str, Any]:
 
 
 def _overview(study: Study, query: dict[str, str]) -> dict[str, Any]:
-    return {"picture": progress(study), "channels": channels_of(study, "")} | front_view(study, query)
+    shown = {"picture": progress(study), "channels": channels_of(study, ""), "curves": curves_view(study)}
+    return shown | front_view(study, query)
 
 
 def frame(request: Request, study: Study, notes: StudyNotes, *, now: float) -> dict[str, Any]:
@@ -122,6 +124,7 @@ ROUTES = [
     Route(f"{PART}/signals", signals),
     Route(f"{PART}/standing", standing_part),
     part("progress", "figure.html", lambda opened, query: {"key": "progress", "picture": _progress(opened, query)}),
+    part("curves", "figure.html", lambda opened, _: {"key": "curves", "picture": curves_view(opened) or NO_CURVE}),
     part("front", "front.html", front_view),
     part("front-now", "front_now.html", front_view),
 ]

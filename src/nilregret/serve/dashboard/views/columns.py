@@ -23,7 +23,7 @@ from ....study.function import space_of
 from ....study.study import Study
 from .pictures import names_of, short
 
-STATES: tuple[TrialState, ...] = ("observed", "pending", "failed", "abandoned")
+STATES: tuple[TrialState, ...] = ("observed", "pending", "failed", "abandoned", "stopped")
 PARAMETERS = "parameters."  # before the name of a parameter that another column has too
 Kind = Literal["number", "category", "time", "text"]
 Read = Callable[[Trial], Any]
@@ -93,6 +93,11 @@ def order_of(study: Study) -> int:
     return trials.order if isinstance(trials, Record) else len(trials)
 
 
+def settled_order_of(study: Study) -> int:
+    """Returns a number that grows with each event of a study but reports, which change no posterior."""
+    return order_of(study) - sum(len(trial.curve) for trial in study.trials)
+
+
 def columns_of(study: Study) -> Columns:
     """Returns the columns of a study. Cached values of trials that are the same objects as before are kept."""
     trials, known = study.replica.snapshot(), _known.get(study)
@@ -116,7 +121,8 @@ def columns_of(study: Study) -> Columns:
 def _layout(study: Study, trials: Sequence[Trial]) -> list[Column]:
     policy = study.policy
     columns = [Column("number", "trial", "number", lambda trial: trial.number)]
-    columns.append(Column("state", "state", "category", lambda trial: trial.state, STATES))
+    states = STATES if _reported(trials) else STATES[:-1]
+    columns.append(Column("state", "state", "category", lambda trial: trial.state, states))
     if isinstance(policy.domain, Arms):
         columns.append(Column("arm", "arm", "number", lambda trial: trial.arm))
     told, answer = _told(study, trials), _answer(study, trials)
@@ -165,21 +171,33 @@ def _of_noise(j: int) -> Read:
 
 
 def _answer(study: Study, trials: Sequence[Trial]) -> list[Column]:
-    """Returns the columns of constraints, metrics, times and reasons."""
+    """Returns the columns of constraints, metrics, reports, times and reasons."""
     widths = {len(trial.constraints) for trial in trials if trial.constraints is not None}
     names = constraint_names(study.about, max([study.policy.constraint_count, *widths]))
     columns = [Column(f"constraints.{j}", name, "number", _of_constraint(j)) for j, name in enumerate(names)]
     columns += [Column(f"metrics.{name}", name, "number", _of_metric(name)) for name in metric_names(trials)]
+    if _reported(trials):
+        columns.append(Column("curve.step", "last step", "number", lambda trial: _last(trial, "step")))
+        columns.append(Column("curve.value", "last value", "number", lambda trial: _last(trial, "value")))
     columns.append(Column("asked_at", "asked", "time", lambda trial: trial.asked_at))
     columns.append(Column("told_at", "told", "time", lambda trial: trial.told_at))
     return [*columns, Column("reason", "reason", "text", reason_of)]
 
 
 def reason_of(trial: Trial) -> str | None:
-    """Returns why a trial failed or was abandoned, or None."""
+    """Returns why a trial failed, was stopped or was abandoned, or None."""
     if trial.abandoned is not None and trial.state == "abandoned":
         return trial.abandoned.reason
     return trial.reason
+
+
+def _reported(trials: Sequence[Trial]) -> bool:
+    """Returns whether a trial has reported, so that some may be stopped."""
+    return any(trial.curve for trial in trials)
+
+
+def _last(trial: Trial, entry: str) -> float | None:
+    return getattr(trial.curve[-1], entry) if trial.curve else None
 
 
 def _of_constraint(j: int) -> Read:

@@ -33,7 +33,7 @@ LATEST = 10  # a mean of the latest answers takes this fraction of them
 MOST_SETTINGS, LONGEST = 40, 160  # rows of the table of settings, and characters of a value
 TOLD = ("domain", "context")  # parts of a policy that its description tells in words
 LIKE = 100.0  # times the largest reward of another study, up to which both are drawn on one axis
-PLACE = "answers so far"
+PLACE, STEPS = "answers so far", "steps so far"
 DIFFER = "These studies have not the same objectives: their numbers do not say which is better."
 
 
@@ -73,6 +73,7 @@ class StudyFacts(NamedTuple):
         left_out: trials that do not count yet, in words, or an empty text.
         front: of several objectives, or None. `goal` is then that of the hypervolume, and `best` is the hypervolume so
             far, once the reference is known (`_measured`).
+        spent: steps of all trials up to each answer, `(n,)`, or None unless every answered trial has reported.
     """
 
     name: str
@@ -88,6 +89,7 @@ class StudyFacts(NamedTuple):
     task: str
     left_out: str
     front: FrontFacts | None = None
+    spent: Array | None = None
 
 
 def facts_of(study: Study, name: str, *, now: float, paused: bool = False) -> StudyFacts:
@@ -110,8 +112,14 @@ def facts_of(study: Study, name: str, *, now: float, paused: bool = False) -> St
     return StudyFacts(
         name, "maximize" if front else study.goals[0], study.seed, told.values, told.plays, told.best_so_far,
         standing_status(study, now=now, paused=paused), None if found is None else found.cost, settings, policy, task,
-        told.left_out, front,
+        told.left_out, front, _spent(study, told.numbers),
     )  # fmt: skip
+
+
+def _spent(study: Study, answered: IndexArray) -> Array | None:
+    """Returns the steps of all trials up to each answered one, `(n,)`, or None if one of these did not report."""
+    steps = np.array([trial.curve[-1].step if trial.curve else 0 for trial in study.trials], dtype=np.float64)
+    return np.cumsum(steps)[answered] if len(answered) and (steps[answered] > 0).all() else None
 
 
 def _front_facts(study: Study, answered: IndexArray) -> FrontFacts:
@@ -213,20 +221,32 @@ def _history(studies: Sequence[StudyFacts], references: Mapping[Any, Array]) -> 
     if not longest:
         return empty(title, "None of these studies has an answer yet.")
     kept = spread_evenly(longest, POINTS)
-    x, best = kept + 1.0, "highest" if studies[0].goal == "maximize" else "lowest"
-    marks = [
-        Line(x, _at(each.best, kept), color, each.name, steps=True)
-        for each, color in zip(studies, COLORS, strict=False)
-    ]
+    best, by_steps = "highest" if studies[0].goal == "maximize" else "lowest", _by_steps(studies)
+    if by_steps:  # What a stopped trial cost counts, too.
+        longest = max(int(each.spent[-1]) for each in studies)  # type: ignore[index]
+    marks = [_line(each, color, kept, by_steps=by_steps) for each, color in zip(studies, COLORS, strict=False)]
     word = "reward" if studies[0].goal == "maximize" else "loss"
-    said = f"The {best} {word} told so far, by number of answers."
+    said = f"The {best} {word} told so far, by number of {'steps of all trials' if by_steps else 'answers'}."
     if front is not None:
         if front.objectives not in references:
             return empty(title, "None of these studies has a trial on its front yet.")
         word, corner = "hypervolume", _reference_text(front, references[front.objectives])
         said = f"What the front of posterior means covers by number of answers, measured from {corner} for all of them."
-    panel = Panel(marks=marks, x=Axis(label=PLACE, limits=(0.5, longest + 0.5), whole=True), y=Axis(label=word))
+    place = STEPS if by_steps else PLACE
+    panel = Panel(marks=marks, x=Axis(label=place, limits=(0.5, longest + 0.5), whole=True), y=Axis(label=word))
     return drawn(title, f"{said} {_leader(studies)}", [panel])
+
+
+def _by_steps(studies: Sequence[StudyFacts]) -> bool:
+    """Returns whether studies are compared by the steps of their trials, which all of them have reported."""
+    return all(each.spent is not None for each in studies)
+
+
+def _line(each: StudyFacts, color: str, kept: IndexArray, *, by_steps: bool) -> Line:
+    if not by_steps or each.spent is None:
+        return Line(kept + 1.0, _at(each.best, kept), color, each.name, steps=True)
+    own = kept[kept < len(each.best)]
+    return Line(each.spent[own], each.best[own], color, each.name, steps=True)
 
 
 def _reference_text(front: FrontFacts, reference: Array) -> str:
@@ -243,15 +263,19 @@ def _at(values: Array, places: Any) -> Array:
 
 
 def _leader(studies: Sequence[StudyFacts]) -> str:
-    fewest = min(len(each.rewards) for each in studies)
-    known = [each for each in studies if fewest and np.isfinite(each.best[fewest - 1])]
-    if len(studies) < 2 or len({each.task for each in studies}) > 1 or len(known) < len(studies):
+    if len(studies) < 2 or len({each.task for each in studies}) > 1 or not all(len(each.best) for each in studies):
         return ""
-    sign = 1.0 if studies[0].goal == "maximize" else -1.0
-    ahead = max(known, key=lambda each: sign * each.best[fewest - 1])
-    if len({short(float(each.best[fewest - 1])) for each in known}) == 1:
-        return f"After {many(fewest, 'answer')} each, they are equal."
-    return f"After {many(fewest, 'answer')} each, {ahead.name} is ahead with {short(float(ahead.best[fewest - 1]))}."
+    spent = [each.spent for each in studies if each.spent is not None and _by_steps(studies)]
+    fewest = min(int(each[-1]) for each in spent) if spent else min(len(each.best) for each in studies)
+    at = [int(np.searchsorted(each, fewest, side="right")) for each in spent] or [fewest] * len(studies)
+    found = [float(each.best[i - 1]) if i else np.nan for each, i in zip(studies, at, strict=True)]
+    if not np.isfinite(found).all():
+        return ""
+    after = f"After {many(fewest, 'step' if spent else 'answer')} each"
+    if len(set(map(short, found))) == 1:
+        return f"{after}, they are equal."
+    ahead = int(np.argmax(found) if studies[0].goal == "maximize" else np.argmin(found))
+    return f"{after}, {studies[ahead].name} is ahead with {short(found[ahead])}."
 
 
 def _row(each: StudyFacts) -> dict[str, Any]:

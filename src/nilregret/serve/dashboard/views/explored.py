@@ -17,7 +17,7 @@ from ....study.function import Axis, axes, space_of
 from ....study.importance import Importance, Indices, importance
 from ....study.quantities import Quantity, objectives, quantities
 from ....study.study import Study
-from .columns import PARAMETERS, columns_of, objective_key, order_of
+from .columns import PARAMETERS, columns_of, objective_key, settled_order_of
 from .pictures import Picture, drawn, short
 from .posterior import listed, quantity_at
 
@@ -33,7 +33,7 @@ def importance_view(study: Study, key: str = "") -> dict[str, Any]:
         study: any study.
         key: of the number that the parameters move, or "" for the reward (see `quantity_at`).
     """
-    order, views = order_of(study), _known.setdefault(study, {})
+    order, views = settled_order_of(study), _known.setdefault(study, {})
     if key not in views or views[key][0] != order:
         of = quantity_at(study, key)
         try:

@@ -120,6 +120,13 @@ ACTIONS: dict[str, Action] = {
         "Give a trial up", "Give up", "Nobody works on the trial any more. It says nothing of its point.", ("reason",),
         trial=True,
     ),
+    "report": Action(
+        "Report a step", "Report", "Records the value of a running trial after a step.", ("step", "value"), trial=True
+    ),
+    "stop": Action(
+        "Stop a trial", "Stop", "Ends a trial before its last step. It may teach the model, and is never the best.",
+        ("why",), trial=True,
+    ),
     "add": Action(
         "Add a point", "Add", "Records a reward at a point that was not asked for.", ANSWER,
         point=True, context=True,
@@ -140,10 +147,11 @@ LABELS = {
     "reward": "Reward", "std": "Standard deviation of its noise, if known", "reason": "Reason", "note": "Note",
     "constraints": "Constraint values, with commas", "tags": "Tags, with commas", "arm": "Number of the arm",
     "metrics": "Metrics, such as accuracy=0.9, epochs=12", "name": "New name", "trial": "Number of the trial",
+    "step": "Step", "value": "Value after this step", "why": "Reason, or empty for that of the rule",
 }  # fmt: skip
 SHOWING = ("correct", "trial-note")  # actions whose form shows what is on record, so their trial comes first
 VALUES = {"reward": "{}", "std": "Noise of {} (standard deviation)"}  # labels of what each of several objectives has
-NEEDED = ("reward", "reason", "arm", "name", "trial")
+NEEDED = ("reward", "reason", "arm", "name", "trial", "step", "value")
 
 
 class Call(NamedTuple):
@@ -239,7 +247,7 @@ def answer_of(study: Study, number: int) -> dict[str, str]:
 
 
 def _plain(name: str, given: Mapping[str, str]) -> dict[str, Any]:
-    number = name in ("reward", "std", "arm", "trial")
+    number = name in ("reward", "std", "arm", "trial", "step", "value")
     return {
         "key": name, "label": LABELS[name], "value": given.get(name, ""), "options": None, "long": name == "note",
         "needed": name in NEEDED, "mode": "decimal" if number else "text", "help": "", "beside": False,
@@ -301,6 +309,8 @@ def call(study: Study, action: str, given: Mapping[str, str]) -> Call:
         what = "failed" if action == "fail" else "is given up"
         path = "/decisions/{id}/" + ("failure" if action == "fail" else "abandonment")
         return Call("POST", path, body, f"Trial {number} {what}: {body['reason']}.", number)
+    if action in ("report", "stop"):
+        return _of_course(action, number, given)
     if action == "add":
         body = _answer(study, given) | _place(study, given) | _context(study, given)
         said = _said(study, body)
@@ -320,6 +330,17 @@ def call(study: Study, action: str, given: Mapping[str, str]) -> Call:
         arm = _whole("arm", given)
         return Call("DELETE", f"/arms/{arm}", {}, f"Arm {arm} is not played any more.")
     return Call("PATCH", "", *_of_study(action, given))
+
+
+def _of_course(action: str, trial: int | None, given: Mapping[str, str]) -> Call:
+    """Returns the call that reports a step of a trial, or stops the trial."""
+    if action == "report":
+        step, value = _whole("step", given), number(LABELS["value"], given.get("value", ""))
+        said = f"Trial {trial} has the value {short(value)} after step {step:,}."
+        return Call("PUT", f"/decisions/{{id}}/steps/{step}", {"value": value}, said, trial)
+    why = _short("why", given).strip()
+    said = f"Trial {trial} is stopped{f': {why}' * bool(why)}."
+    return Call("POST", "/decisions/{id}/stop", {"reason": why} if why else {}, said, trial)
 
 
 def _of_study(action: str, given: Mapping[str, str]) -> tuple[dict[str, Any], str]:

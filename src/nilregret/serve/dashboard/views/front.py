@@ -18,7 +18,7 @@ from ....study.formatting import where
 from ....study.front import Front
 from ....study.study import Study
 from ...wire.problems import Problem, about
-from .columns import order_of
+from .columns import settled_order_of
 from .forms import number
 from .pictures import Picture, drawn, empty, has_front, names_of, short, values_text
 
@@ -35,8 +35,8 @@ _known: WeakKeyDictionary[Study, tuple[int, Front]] = WeakKeyDictionary()
 
 
 def front_now(study: Study) -> Front:
-    """Returns the front of a study with several objectives, computed again after each event."""
-    order, known = order_of(study), _known.get(study)
+    """Returns the front of a study with several objectives, computed again after each event but reports."""
+    order, known = settled_order_of(study), _known.get(study)
     if known is None or known[0] != order:
         known = _known[study] = order, study.front_values()
     return known[1]

@@ -24,6 +24,7 @@ import numpy as np
 
 from ...._utils.checks import IndexArray, many, written
 from ....errors import InvalidInput
+from ....plots.curves_picture import became
 from ....storage.trial import Trial
 from ....study.direction import on_average
 from ....study.export import write_csv
@@ -102,8 +103,9 @@ def wanted(columns: Columns, query: Query) -> Wanted:
             column = _column(columns, key)
             options.setdefault(column.key, []).append(_option(column, text))
     state = one.get("state", "")
-    if state and state not in STATES:
-        raise InvalidInput(f"There are no trials of the state {state[:20]!r}: there are {', '.join(STATES)}.")
+    states = columns.layout["state"].options
+    if state and state not in states:
+        raise InvalidInput(f"There are no trials of the state {state[:20]!r}: there are {', '.join(states)}.")
     page = page_number(one.get("page", "1"))
     sort, descending = one.get("sort", "number"), one.get("descending", "0" if "sort" in one else "1")
     if descending not in ("0", "1"):
@@ -202,7 +204,7 @@ def grid_view(study: Study, query: Query) -> dict[str, Any]:
         "earlier": urlencode(want.pairs(columns, page=str(page + 1))),
         "hidden": _hidden(want), "left_out": len(columns.layout) - len(layout),
         "every": urlencode(want._replace(show=list(columns.layout)).pairs(columns)),
-        "state": want.state, "ranged": bool(want.ranges or want.options), "states": STATES,
+        "state": want.state, "ranged": bool(want.ranges or want.options), "states": columns.layout["state"].options,
         "fields": _fields(columns, want),
         "choose": [
             {"key": key, "label": column.label, "chosen": column in layout}
@@ -218,7 +220,7 @@ def _usual(columns: Columns, study: Study) -> list[str]:
     Metrics stand beside constraints.
     """
     told = {f"{key}.{j}" for key in ("objectives", "noise") for j in range(1, study.policy.objective_count)}
-    fixed = {"number", "state", "arm", "reward", "std", "told_at", *told}
+    fixed = {"number", "state", "arm", "reward", "std", "curve.step", "curve.value", "told_at", *told}
     others = {*fixed, "asked_at", "reason"}
     inputs = [key for key in columns.layout if key not in others and not key.startswith(ANSWERED)]
     fixed |= {"asked_at"} if len(inputs) < MOST_SHOWN else set()  # beside many parameters the first to be left out
@@ -307,6 +309,7 @@ def marks(trial: Trial, silent: set[int]) -> list[str]:
         + ["enqueued"] * trial.enqueued
         + ["no answer in time" if trial.number in silent else "late"] * trial.late
         + ["corrected"] * bool(trial.corrected)
+        + ["paused"] * (became(trial) == "paused")
     )
 
 

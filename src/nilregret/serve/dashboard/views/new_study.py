@@ -26,6 +26,12 @@ ANSWERS = {
     "silent no": "silent no: a bad trial is never answered",
     "unknown": "unknown: late, until silence turns out to mean no",
 }  # fmt: skip
+RULES = {
+    "": "no trial", "median": "median: one below the median of the finished ones at its step",
+    "halving": "halving: one not among the best third at a rung of steps",
+    "predicted": "predicted: one that would hardly become the best",
+}  # fmt: skip
+COUNTING = {"": "the last one", "best": "the best so far"}
 WAITING = {
     "abandon": "abandon: the trial is given up, and says nothing of its point",
     "fail": "fail: the trial counts as failed, so its point is avoided",
@@ -41,6 +47,7 @@ OF_FORM = (
     "reward",
     "constraints",
     "objectives",
+    "pruning",
 )  # entries of a policy that the form has fields for
 MOST_ARMS, LONGEST = 1000, 20_000  # lines of arms, and characters of a field
 
@@ -121,7 +128,17 @@ def _policy(given: Mapping[str, str], objectives: list[str]) -> dict[str, Any]:
         policy["constraints"] = given["sense"]
     if given.get("noise", "").strip():
         policy["noise"] = number("The noise", given["noise"])
+    policy |= _pruning(given)
     return {"algorithm": "auto"} | policy if policy else {}
+
+
+def _pruning(given: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the pruning rule of a policy: a word, or a part if more is said than the word."""
+    rule, steps, of = (given.get(name, "").strip() for name in ("pruning", "steps", "of"))
+    more = ({"steps": _whole("The full number of steps", steps)} if steps else {}) | ({"of": of} if of else {})
+    if not (rule or more):
+        return {}
+    return {"pruning": {"type": rule or "never"} | more if more else rule}
 
 
 def _waiting(given: Mapping[str, str], *, several: bool) -> dict[str, Any]:
@@ -231,12 +248,21 @@ def _python(name: str, body: Mapping[str, Any], base: str) -> str:
 
 def _arguments(body: Mapping[str, Any], policy: Mapping[str, Any]) -> str:
     said = {entry: repr(policy[entry]) for entry in ("objectives", "noise", "answers", "reward") if entry in policy}
+    if "pruning" in policy:
+        said["pruning"] = _pruning_code(policy["pruning"])
     if "context" in body:
         said["context"] = _space_code(body["context"])
     if "constraints" in body:
         average = policy.get("constraints") == "on_average"
         said["constraints"] = f"nr.OnAverage(count={body['constraints']})" if average else str(body["constraints"])
     return "".join(f", {entry}={text}" for entry, text in said.items())
+
+
+def _pruning_code(rule: str | Mapping[str, Any]) -> str:
+    if isinstance(rule, str):
+        return repr(rule)
+    more = ", ".join(f"{entry}={value!r}" for entry, value in rule.items() if entry != "type")
+    return f"nr.slots.{str(rule['type']).capitalize()}({more})"
 
 
 def _space_code(space: Mapping[str, Mapping[str, Any]]) -> str:

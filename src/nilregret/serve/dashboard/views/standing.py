@@ -19,7 +19,7 @@ from ....study.direction import best_label
 from ....study.formatting import where
 from ....study.function import expected_gain
 from ....study.study import Study
-from .columns import columns_of, order_of
+from .columns import columns_of, settled_order_of
 from .pictures import has_front
 from .status import PAUSED, WHY_PAUSED, believed, of_clicks, short_context, status, told_now
 
@@ -36,7 +36,7 @@ class Verdict(NamedTuple):
     """The verdict whether a study has settled.
 
     Attributes:
-        order: of the last event that it knows.
+        order: of the last event that it knows (`settled_order_of`).
         trials: number of trials then.
         settled: True if finding out whether another point is better is expected to gain next to nothing.
         sentence: why, with the figures.
@@ -52,8 +52,11 @@ _known: WeakKeyDictionary[Study, Verdict] = WeakKeyDictionary()
 
 
 def verdict(study: Study) -> Verdict:
-    """Returns whether a study has settled, computed again after each event. This may take a search of the policy."""
-    order, known = order_of(study), _known.get(study)
+    """Returns whether a study has settled, computed again after each event but reports.
+
+    This may take a search of the policy.
+    """
+    order, known = settled_order_of(study), _known.get(study)
     if known is None or known.order != order:
         known = _known[study] = Verdict(order, len(columns_of(study).trials), *_judged(study))
     return known

@@ -74,7 +74,7 @@ def status(study: Study, *, now: float) -> dict[str, Any]:
     return {
         "trials": len(trials), "observed": states["observed"], "pending": states["pending"],
         "plays": sum(trial.times for trial in trials if trial.reward is not None), "failed": states["failed"],
-        "told": _told(study, best),
+        "stopped": states["stopped"], "told": _told(study, best),
         "abandoned": states["abandoned"], "last_told_at": last_told, "last_asked_at": last_asked, "last_at": last,
         "state": state, "said": _said(state, last, now), "state_why": why, "best": best, "why_no_best": why_no_best,
         "known": f"{order}_{until}",
@@ -97,7 +97,7 @@ def state_of(
         return "empty", "nothing has been asked yet"
     if now - last > AT_REST:
         return "ended", f"nothing has happened for {duration(now - last)}"
-    ended = [state for state in latest if state in ("observed", "failed")]
+    ended = [state for state in latest if state in ("observed", "failed", "stopped")]
     if ended and all(state == "failed" for state in ended):
         every = (
             "every trial"
@@ -110,7 +110,7 @@ def state_of(
     if now - last > _seconds_until_silent(states):
         pending = states["pending"] > 0
         return "silent", "trials wait for answers" if pending else "no trial is open, and none has been asked for"
-    if not states["observed"]:
+    if not (states["observed"] or states["stopped"]):
         return "waiting", "no answer has come yet"
     return "active", "within the day" if states["pending"] else "within the hour"
 

@@ -92,7 +92,8 @@ def _item(name: str, stored: ListedStudy, notes: StudyNotes, latest: Sequence[Tr
         return Item(name, stored, notes, "paused", WHY_PAUSED)
     known = stored.summary
     states: dict[TrialState, int] = {
-        "observed": known.observed, "pending": known.pending, "failed": known.failed, "abandoned": known.abandoned
+        "observed": known.observed, "pending": known.pending, "failed": known.failed, "abandoned": known.abandoned,
+        "stopped": known.stopped,
     }  # fmt: skip
     return Item(name, stored, notes, *state_of(latest, states, known.last_at, now))
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from ....slots.front_scores import HypervolumeImprovement, ScalarisedImprovement
 from ....slots.scores import ExpectedImprovement
+from ....storage.trial import Answer, Trial
 from ....study.definition import constraint_names
 from ....study.direction import on_average
 from ....study.explanation import Candidate, Explanation
@@ -13,11 +14,16 @@ from ....study.formatting import in_words, where
 from ....study.study import Study
 from ....study.trial_json import trial_json
 from ....study.waiting import set_at_deadline
+from .curves import curves_view, reports
 from .grid import marks
 from .pictures import interval_bars, reward_text, said_with, short
 from .status import short_context
 
 LOGARITHMS = [each.__name__ for each in (ExpectedImprovement, HypervolumeImprovement, ScalarisedImprovement)]
+VERDICTS = {
+    "stop": "the rule says to stop", "wait": "the rule lets it wait",
+    "spared": "the rule says to stop, and it runs on to show what stopping misses",
+}  # fmt: skip
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 
 
@@ -28,7 +34,7 @@ def trial_record(study: Study, number: int) -> dict[str, Any] | None:
         return None
     trial, said = trials[number], said_with(study)
     earlier = [
-        {"reward": reward_text(answer, said) or f"failed: {answer.reason}", "at": answer.time}
+        {"reward": reward_text(answer, said) or f"{_ended(answer)}: {answer.reason}", "at": answer.time}
         for answer in trial.corrected
     ]
     record = trial_json(trial)
@@ -47,8 +53,22 @@ def trial_record(study: Study, number: int) -> dict[str, Any] | None:
         "told_at": trial.told_at, "marks": marks(trial, set_at_deadline(study)),
         "asked": trial.as_corrected().told_order != trial.asked_order,
         "corrected": earlier, "lease_until": trial.lease_until, "last": len(trials) - 1,
+        "curve": curves_view(study, trial), "last_report": _last_report(trial), "reports": reports(study),
         "given_up": None if trial.abandoned is None else trial.abandoned.reason,
     }  # fmt: skip
+
+
+def _ended(answer: Answer) -> str:
+    return "stopped" if answer.stopped else "failed"
+
+
+def _last_report(trial: Trial) -> str:
+    """Returns the last report of a trial and what the rule said of it, or an empty text."""
+    if not trial.curve:
+        return ""
+    last = trial.curve[-1]
+    said = f"; {VERDICTS[last.verdict]}" if trial.open and last.verdict in VERDICTS else ""
+    return f"{short(last.value)} after step {last.step:,}{said}"
 
 
 def explanation_view(found: Explanation) -> dict[str, Any]:

@@ -287,10 +287,12 @@ def _not_counted(study: Study) -> list[str]:
     """Returns a note of the trials that do not count."""
     known = counted_trials(study).trials
     failed = sum(trial.state == "failed" for trial in known)
-    silent = sum(trial.reward is None for trial in known) - failed
-    if not (silent or failed):
+    stopped = sum(trial.state == "stopped" for trial in known)
+    silent = sum(trial.reward is None for trial in known) - failed - stopped
+    left = [many(silent, "unanswered trial")] * bool(silent)
+    left += [f"{count:,} that {what}" for count, what in ((failed, "failed"), (stopped, "were stopped")) if count]
+    if not left:
         return []
-    left = [many(silent, "unanswered trial")] * bool(silent) + [f"{failed:,} that failed"] * bool(failed)
     return [f"Not counted: {' and '.join(left)}."]
 
 
