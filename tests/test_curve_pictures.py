@@ -120,9 +120,10 @@ def test_the_range_and_the_label_are_those_given():
 
 def test_the_page_of_a_trial_highlights_it_beside_the_best():
     study = reported(SOME)
-    labels = [mark.label for mark in panel_of(study, chosen=study.trials[2]).marks]
+    labels = [mark.label for mark in panel_of(study, chosen=2).marks]
     assert "trial 2, stopped" in labels
     assert "trial 1, lowest told" in labels
+    assert [mark.label for mark in panel_of(study, chosen=1).marks] == [mark.label for mark in panel_of(study).marks]
 
 
 def test_a_study_without_a_report_has_no_picture():

@@ -22,8 +22,9 @@ SEEN = (
     "of_a_space",
     "of_changes",
     "of_a_front",
+    "of_stopped_trials",
 )  # each with pictures of its own, or none
-MORE_PAGES = ("of_constraints/trials", "of_a_space/trials/5")
+MORE_PAGES = ("of_constraints/trials", "of_a_space/trials/5", "of_stopped_trials/trials/4")
 MORE_NAMES = (".", "~~2e", "a\\b", "a" * 150)
 
 
@@ -115,7 +116,7 @@ def test_other_pages_have_no_error_either_and_fit_on_a_phone(browser, base, path
 
 
 def test_a_page_stays_up_to_date_by_itself(browser, base, url):
-    study = play(nr.Study(arms(), storage=url, name="live"), 3, hill)
+    study = play(nr.Study(arms().using(pruning=nr.slots.Never()), storage=url, name="live"), 3, hill)
     with opened(browser, base) as page:
         page.goto(at(base, "live"))
         settled(page)
@@ -127,6 +128,8 @@ def test_a_page_stays_up_to_date_by_itself(browser, base, url):
         until(page, f"before => {picture('progress')} != before", before)
         settled(page)
         assert "0.75" in page.locator("#table-progress").inner_text()  # open as it was
+        assert study.report(study.ask(), 1, 0.5)
+        until(page, "!!document.querySelector('#curves [data-scene]')")
         assert page.wrong == []
 
 
@@ -464,6 +467,7 @@ def test_axe_finds_nothing_and_no_page_is_wider_than_a_phone(browser, base, sche
     tabs = [at(base, "of_constraints", tab) for tab in TABS]
     others = ("/studies", "/new", "/compare?study=of_arms&study=of_a_box")
     forms = [at(base, "of_a_space", path) for path in ("/actions/add", "/trials/5", "/audit", "/explore")]
+    forms += [at(base, "of_stopped_trials", path) for path in ("", "/trials", "/trials/4", "/actions/report")]
     with opened(browser, base, viewport=PHONE, color_scheme=scheme, bypass_csp=True) as page:
         for address in [*tabs, *(base + path for path in others), *forms]:
             page.goto(address)

@@ -89,6 +89,12 @@ def test_a_trial_that_waits_is_called_paused():
     assert "1 pending, 3 paused" in curves_view(study)["summary"]
 
 
+def test_a_study_with_a_rule_waits_for_its_first_report():
+    pages = Pages()
+    curved("median", storage=pages.storage)
+    assert "No trial has reported a step yet" in pages.get("/studies/a").text
+
+
 def test_a_report_changes_what_is_seen_and_no_verdict():
     study = curved()
     trial = study.ask()

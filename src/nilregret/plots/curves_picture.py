@@ -77,14 +77,14 @@ def curves(
     return draw(picture, path, interactive=interactive)
 
 
-def curves_panel(of: Quantity, limits: tuple[float, float] | None, label: str, *, chosen: Trial | None = None) -> Panel:
+def curves_panel(of: Quantity, limits: tuple[float, float] | None, label: str, *, chosen: int | None = None) -> Panel:
     """Returns the panel of the curves.
 
     Args:
         of: the reward.
         limits: lowest and highest value, or None for those without far outliers.
         label: of the values.
-        chosen: the trial that is highlighted, or None for the best finished one.
+        chosen: number of a trial that is highlighted beside the best finished one, or None.
 
     Raises:
         InvalidInput: no trial has reported a step.
@@ -96,17 +96,17 @@ def curves_panel(of: Quantity, limits: tuple[float, float] | None, label: str, *
             "No trial has reported a step, so there is no curve to draw.",
             advice="Trials report by `study.report(trial, step, value)`, or if the objective yields its values.",
         )
-    best = _best(study, trials)
-    first = [trial for trial in (chosen, best) if trial is not None]
-    shown = _shown(trials, first)
+    best = _best(study)
+    shown = _shown(trials, {number for number in (best, chosen) if number is not None})
     marks: list[Mark] = []
     for state in reversed(ENDS):
-        marks += _group(state, [trial for trial in shown if became(trial) == state and trial not in first])
-    for trial in reversed(first):
-        marks += _highlighted(study, trial, best=trial is best, chosen=trial is chosen)
-    values = np.concatenate([_values(trial)[1] for trial in shown])
-    x = _axis("step", np.unique(np.concatenate([_values(trial)[0] for trial in shown])), None, whole=True)
-    reach = fenced(values, upward=of.upward)
+        marks += _group(state, [each for each in shown if became(each) == state and each.number not in (best, chosen)])
+    for trial in sorted(
+        (each for each in shown if each.number in (best, chosen)), key=lambda each: each.number == best
+    ):
+        marks += _highlighted(study, trial, best=trial.number == best)
+    steps, values = (np.concatenate(side) for side in zip(*map(_values, shown), strict=True))
+    x, reach = _axis("step", np.unique(steps), None, whole=True), fenced(values, upward=of.upward)
     return Panel(marks=marks, x=x, y=_axis(label, values, limits, reach), title=_title(study, trials, len(shown)))
 
 
@@ -126,20 +126,20 @@ def ended_at(trial: Trial) -> str:
     return f"trial {trial.number}: {ENDS[became(trial)][0]} at step {last.step:,} with {numeral(last.value)}"
 
 
-def _best(study: Study, trials: Sequence[Trial]) -> Trial | None:
-    """Returns the best finished trial if it has a curve, or None if there is no single best."""
+def _best(study: Study) -> int | None:
+    """Returns the number of the best finished trial, or None if there is no single best."""
     if study.policy.context is not None or all(trial.reward is None for trial in study.trials):
         return None
     found = best_of(study)
-    return next((trial for trial in trials if found is not None and trial.number == found.number), None)
+    return None if found is None else found.number
 
 
-def _shown(trials: Sequence[Trial], first: Sequence[Trial]) -> list[Trial]:
+def _shown(trials: Sequence[Trial], first: set[int]) -> list[Trial]:
     """Returns the trials that are drawn: all, or these first, those that have not ended, and others evenly spread."""
-    kept = {trial.number for trial in first}
+    kept = {trial.number for trial in trials if trial.number in first}
     for those in ([each for each in trials if each.state == "pending"], trials):
-        rest = [trial for trial in those if trial.number not in kept]
-        kept |= {rest[i].number for i in spread_evenly(len(rest), max(MOST - len(kept), 0)).tolist()}
+        rest = [trial.number for trial in those if trial.number not in kept]
+        kept |= {rest[i] for i in spread_evenly(len(rest), max(MOST - len(kept), 0)).tolist()}
     return [trial for trial in trials if trial.number in kept]
 
 
@@ -163,12 +163,11 @@ def _group(state: str, trials: Sequence[Trial]) -> list[Mark]:
     return [Line(x, y, color, width=0.9, opacity=opacity), marks]
 
 
-def _highlighted(study: Study, trial: Trial, *, best: bool, chosen: bool) -> list[Mark]:
+def _highlighted(study: Study, trial: Trial, *, best: bool) -> list[Mark]:
     """Returns the curve of one trial, with a mark at its end that says what the trial is."""
     x, y = _values(trial)
     word, _, shape, _ = ENDS[became(trial)]
-    called = f"trial {trial.number}, {standing(study, trial) if best else word}"
-    color = "text" if chosen and not best else "best"
+    called, color = f"trial {trial.number}, {standing(study, trial) if best else word}", "best" if best else "text"
     shape, size = ("*", 11.0) if best else (shape, 6.0)
     return [Line(x, y, color, called, 2.0), Points(x[-1:], y[-1:], color, "", shape, size, hover=[ended_at(trial)])]
 

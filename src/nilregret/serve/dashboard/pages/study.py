@@ -17,7 +17,7 @@ from ....study.study import Study
 from ...watch.signals import Signal
 from ...work.study_notes import StudyNotes
 from ..rendering import caller_of, page
-from ..views.curves import NO_CURVE, curves_view
+from ..views.curves import NO_CURVE, curves_view, reports
 from ..views.front import front_view
 from ..views.health import health
 from ..views.progress import channels_of, progress
@@ -50,7 +50,11 @@ def _progress(study: Study, query: dict[str, str]) -> dict[str, Any]:
 
 
 def _overview(study: Study, query: dict[str, str]) -> dict[str, Any]:
-    shown = {"picture": progress(study), "channels": channels_of(study, ""), "curves": curves_view(study)}
+    shown = {
+        "picture": progress(study),
+        "channels": channels_of(study, ""),
+        "curves": curves_view(study) or (NO_CURVE if reports(study) else None),
+    }
     return shown | front_view(study, query)
 
 

@@ -28,7 +28,12 @@ def curves_view(study: Study, trial: Trial | None = None) -> Picture | None:
     trials = reporting(study) if trial is None or trial.curve else []
     if not trials:
         return None
-    panel = curves_panel(quantity(study, None), value_range(None, study), reward_label(study), chosen=trial)
+    panel = curves_panel(
+        quantity(study, None),
+        value_range(None, study),
+        reward_label(study),
+        chosen=None if trial is None else trial.number,
+    )
     if trial is None:
         summary = f"{many(len(trials), 'trial')} reported: {panel.title}."
         return drawn(TITLE, summary.replace("\n", "; "), [replace(panel, title="")])
