@@ -270,10 +270,10 @@ def test_what_ties_is_sorted_stably():
 
 
 # The size of the house. Whoever adds more changes the number in the same commit, and says why in a line.
-LINES = 60_607  # of code
-MODULES = 400
+LINES = 60_851  # of code
+MODULES = 403
 IMPORTS = 10.3  # per cent of the lines of code
-SMALL = 8  # modules under 40 lines of code, but for faces
+SMALL = 10  # modules under 40 lines of code, but for faces
 
 
 def test_the_house_stays_small():

@@ -18,7 +18,7 @@ import nilregret as nr
 from nilregret.algorithms import Slots
 
 TOP = """
-    maximize minimize run Study Trial Result Space Float Int Choice when Arms Box auto gp_ucb irgp_ucb igp_ucb
+    maximize minimize run Study Trial Result Space Float Int Choice Fidelity when Arms Box auto gp_ucb irgp_ucb igp_ucb
     gp_ts kernel_ucb gp_ucb_cpd gp_ucb_sdf gp_ts_sdf gp_bucb gp_ucb_noiseless_constraints
     gp_ucb_noisy_constraints expected_improvement SquaredExponential Matern Linear kernel_for EveryRound
     OnAverage Safe Environment simulate replicate compare evaluate information_gain Policy NoRegretError

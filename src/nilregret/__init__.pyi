@@ -47,6 +47,7 @@ from .simulation.runner import replicate as replicate
 from .simulation.runner import simulate as simulate
 from .slots.constraints import EveryRound as EveryRound
 from .slots.constraints import OnAverage as OnAverage
+from .slots.fidelity import Fidelity as Fidelity
 from .slots.safe import Safe as Safe
 from .storage.trial import Trial as Trial
 from .study.study import Study as Study

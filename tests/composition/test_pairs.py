@@ -10,7 +10,7 @@ import pytest
 
 import nilregret as nr
 from nilregret.policy.policy import Policy
-from nilregret.slots.by_name import SLOTS as CLASSES
+from nilregret.slots import by_name
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.slots.explore import NoExploration
 from nilregret.slots.memory import Forever
@@ -27,6 +27,8 @@ SEVERAL = (nr.slots.AllOf, nr.slots.InTurn)
 ROUNDS, FEW = 9, 5  # few where a search costs more
 SHORT, SHORTEST = 7, 4  # for many pairs: past the failure, and past the first restart of each memory
 PLAYED = 3  # outside the nightly tests a filling plays with every third partner, and is refused by all it should be
+
+CLASSES = {slot: of for slot, of in by_name.SLOTS.items() if slot != "fidelity"}  # It brings contexts of its own.
 
 
 def problem(policy, where, rounds=ROUNDS, few=FEW):

@@ -7,6 +7,7 @@ from .baselines import admmbo, bandit_oco
 from .chowdhury import gp_ts, igp_ucb, kernel_ucb
 from .definition import Slots as Slots
 from .desautels import asy_ts, gp_bts, gp_bucb
+from .fidelities import boca
 from .golovin import hypervolume_thompson, hypervolume_ucb
 from .shi import gp_ucb_noiseless_constraints, gp_ucb_noisy_constraints
 from .srinivas import expected_improvement, gp_ucb, greedy_mean, greedy_variance, probability_of_improvement
@@ -18,6 +19,7 @@ __all__ = [
     "admmbo",
     "asy_ts",
     "bandit_oco",
+    "boca",
     "expected_improvement",
     "gp_bts",
     "gp_bucb",

@@ -20,6 +20,7 @@ from ..slots.costs import PerCost
 from ..slots.elsewhere import Elsewhere
 from ..slots.envelope import ConstantWidth
 from ..slots.explore import MOST_ROUNDS, AskAgain, CoordinateSearch, Explore, InitialDesign, InTurn
+from ..slots.fidelity import Fidelity
 from ..slots.front_scores import HypervolumeImprovement, ScalarisedImprovement
 from ..slots.memory import AllOf, Forever, Memory
 from ..slots.pareto import MOST_OBJECTIVES, Pareto
@@ -39,6 +40,7 @@ from ..slots.silence import Imputed, LateOrNever, by_exposure
 from ..slots.widths.likelihood_ratio import RateQuantiles
 from .definition import build
 from .earlier import with_earlier
+from .fidelities import checked_fidelity, with_fidelity
 from .takeno import half_shift
 
 REGRETS = ("simple", "cumulative")
@@ -65,15 +67,13 @@ OWN = 0.01  # The lengthscale of what an arm shares with no other arm.
 
 def auto(
     domain: D, *, context: Domain | None = None, regret: Literal["simple", "cumulative"] | None = None,
-    noise: float | None = None, budget: int | None = None, parallel: int = 1,
-    constraints: int | Constraints = 0,
+    noise: float | None = None, budget: int | None = None, parallel: int = 1, constraints: int | Constraints = 0,
     objectives: int | Sequence[str] = 1, reference: Sequence[float] | None = None,
     world: Literal["stationary", "drifting", "switching"] = "stationary",
     answers: Literal["prompt", "late", "silent no", "unknown"] = "prompt",
     reward: Literal["bernoulli", "poisson", "bounded"] | KnownReward | None = None,
-    cost: str | None = None,
-    pruning: Literal["never", "median", "halving", "predicted"] | Pruning | None = None,
-    like: Any = None,
+    cost: str | None = None, pruning: Literal["never", "median", "halving", "predicted"] | Pruning | None = None,
+    fidelity: Fidelity | None = None, like: Any = None,
 ) -> Policy[D]:  # fmt: skip
     """Returns the recommended policy if nothing is known: units, kernel, noise and mean of the rewards are learned.
 
@@ -161,6 +161,8 @@ def auto(
         pruning: the rule that stops trials which report their value after each step (`Study.report`): "median",
             "halving", "predicted", or a part such as `nr.slots.Halving(steps=50)`. None stops no trial (docs/steps.md
             says why). For one objective, without contexts.
+        fidelity: a setting that makes trials cheaper, such as `nr.Fidelity("rows", 1_000, 100_000)`. The policy chooses
+            it for each trial (docs/fidelity.md). It goes with `noise`, `budget` and `parallel`.
         like: earlier studies of similar problems, one or a list (docs/earlier-studies.md). Their posteriors are mixed
             with that of this study, weighted by how well each ranks the new rewards (`nr.slots.EarlierStudies`). Their
             best points are played first. For boxes, and spaces that share parameters by name, without contexts.
@@ -180,6 +182,9 @@ def auto(
     >>> sorted(study.ask().parameters)
     ['C', 'kernel']
     """
+    if fidelity is not None:
+        _check_fidelity(context, reward, cost, like, pruning, world, answers, objectives, constraints)
+        return _by_fidelity(domain, fidelity, noise, budget, parallel)
     if (rule := _objectives(objectives, reference)) is not None:
         _check_alone(context=context, reward=reward, cost=cost, like=like, regret=regret, answers=answers)
         of = auto(domain, noise=noise, constraints=_count(constraints), world=world, answers=answers, parallel=parallel)
@@ -206,6 +211,23 @@ def auto(
     policy = _by_exposure(_with_models(policy, world, answers), kind, answers) if by_models else policy
     policy = _pruned(policy if part is None else policy.using(constraints=part), pruning)
     return policy if like is None else with_earlier(policy, like)
+
+
+def _check_fidelity(*given: Any) -> None:
+    """Raises `InvalidInput` for arguments of `auto` that do not go with `fidelity`."""
+    names = ("context", "reward", "cost", "like", "pruning", "world", "answers", "objectives", "constraints")
+    plain = (*[None] * 5, "stationary", "prompt", 1, 0)
+    other = next((name for name, value, usual in zip(names, given, plain, strict=True) if value != usual), None)
+    if other is not None:
+        raise InvalidInput(f"`{other}` and `fidelity` do not go together in `auto`: leave one of them out.")
+
+
+def _by_fidelity(
+    domain: D, fidelity: Fidelity, noise: float | None, budget: int | None, parallel: int
+) -> Policy[D]:  # fmt: skip
+    """Returns the policy that chooses a setting of each trial."""
+    of = auto(domain, context=checked_fidelity(fidelity).space, regret="simple", noise=noise, parallel=parallel)
+    return with_fidelity(of, fidelity, start=_start(domain, budget, parallel), budget=budget)
 
 
 def _pruned(policy: Policy[D], pruning: str | Pruning | None) -> Policy[D]:

@@ -115,6 +115,7 @@ LEFT_OUT = {
     "switching": "each trial of a file is evaluated once; runs of equal plays are for programs that ask and tell",
     "change_points": "of a real objective nobody knows them",
     "like": "earlier studies stand at the top of the file, as in like = ['sqlite:///old.db']",
+    "fidelity": "settings are for objectives in Python: `nr.minimize(..., fidelity=...)`",
     "objectives": "they stand at the top of the file, as in objectives = { loss = 'minimize', recall = 'maximize' }",
 }
 # Arguments that programs which ask and tell by themselves do not set in a policy, and why.
@@ -124,6 +125,7 @@ LEFT_OUT_LIVE = {
     "constraints": "how many there are stands beside the policy, and in which sense they hold is this algorithm's own",
     "change_points": LEFT_OUT["change_points"],
     "like": "earlier studies are read by programs in Python: `policy.to_json()` holds what they know",
+    "fidelity": "settings are for objectives in Python: `nr.minimize(..., fidelity=...)`",
 }
 _CONSTRAINED = (
     "needs constraint values with every reward, told from Python: `study.tell(trial, reward, constraints=g)`. "
@@ -165,7 +167,8 @@ def _algorithm(make: Callable[..., Policy], *, live: bool) -> Schema:
     )
 
 
-_EVERY = {name: getattr(algorithms, name) for name in algorithms.__all__ if name not in ("admmbo", "bandit_oco")}
+_OTHERS = ("admmbo", "bandit_oco", "boca")  # They have no policy that asks and tells, or settings.
+_EVERY = {name: getattr(algorithms, name) for name in algorithms.__all__ if name not in _OTHERS}
 _EVERY = dict(sorted({**_EVERY, "auto": auto}.items()))
 ALGORITHMS = {name: _algorithm(make, live=False) for name, make in _EVERY.items() if name not in IN_EPOCHS}
 ALGORITHMS_LIVE = {name: _algorithm(make, live=True) for name, make in _EVERY.items()}

@@ -19,6 +19,7 @@ from ..slots.by_name import SLOTS, check_part, chosen, part_of, parts_for_constr
 from ..slots.constraints import Constraints, objective_names
 from ..slots.envelope import Confidence, Window
 from ..slots.explore import Explore, NoExploration, UniformExploration, forced_in_turn
+from ..slots.fidelity import Fidelity
 from ..slots.memory import Forever, Memory, RestartOnChange, detects_by_rounds, joined
 from ..slots.objective import Objective, RewardAlone
 from ..slots.pending import Ignored, Pending
@@ -64,6 +65,7 @@ class Policy(Generic[D]):
             posterior.
         switching: the length of runs of plays of one point. None for one play.
         pruning: the rule that stops trials that report before their last step. None stops no trial.
+        fidelity: the setting of each trial that the policy chooses, which is then the context. None for no setting.
 
     >>> import nilregret as nr
     >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
@@ -93,6 +95,7 @@ class Policy(Generic[D]):
     sketch: Sketch | None = None
     switching: Switching | None = None
     pruning: Pruning | None = field(default=None, metadata=serialize.LATER)
+    fidelity: Fidelity | None = field(default=None, metadata=serialize.LATER)
 
     def __post_init__(self) -> None:
         check_model(self.domain, self.context, self.kernel)
@@ -104,7 +107,7 @@ class Policy(Generic[D]):
             part.check(self)
         if self.sketch is not None:
             check_sketch(self.sketch, self)
-        for rule in filter(None, (self.switching, self.pruning)):
+        for rule in filter(None, (self.switching, self.pruning, self.fidelity)):
             rule.check(self)
         why = "It is a standard deviation, in the units of the reward."
         object.__setattr__(self, "noise", number("noise", self.noise, low=0.0, high=LARGEST_REWARD, why=why))
@@ -141,6 +144,7 @@ class Policy(Generic[D]):
             refit=None if self.refit is None else world.refit_of(self.refit, j - 1),
             constraints=None,
             pruning=None,
+            fidelity=None,
         )
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, final
+from typing import Any, cast, final
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from .._utils.randomness import Randomness, Rng
 from ..kernels import Kernel
 from ..slots.envelope import Bounds, Envelope
 from ..slots.feasibility import Mask
+from ..slots.fidelity import Fidelity, Levels, forced_level
 from ..slots.lengthscales import Lengthscales
 from ..slots.memory import Evidence, Restart
 from ..slots.objective import Change
@@ -209,6 +210,27 @@ class State:
             randomness = Randomness(self.rounds.seed, self.rounds.count)
             decision = filled(self.memory, pinned, context, randomness, now=now, available=available)
         return decision._replace(fits=self.outputs.unrecorded_fits) if self._fitted else decision
+
+    def setting(self, decision: Decision) -> Array:
+        """Returns the setting that the policy chooses for its decision, `(1,)`. It has a `fidelity`."""
+        part = cast(Fidelity, self.policy.fidelity)
+        place = forced_level(self.policy.explore, self.rounds.count, len(part.grid))
+        if place is None:
+            with self.outputs.engine.blas:
+                place = part.choose(self._levels(part, decision.point))
+        return np.asarray(part.grid[place])
+
+    def _levels(self, part: Fidelity, point: Array) -> Levels:
+        """Returns what is known of a point at all settings."""
+        posterior, grid = self.reward.posterior, part.grid
+        belief, kernel = posterior.belief.with_pending, posterior.in_use
+        rows = np.concatenate([grid, np.repeat(point[None], len(grid), axis=0)], axis=1)
+        covariance, prior = belief.covariance(rows), kernel(rows, rows)
+        variances = np.maximum(prior.diagonal(), np.finfo(float).tiny)
+        alike = prior[-1] / np.sqrt(variances * variances[-1])
+        std = np.sqrt(np.maximum(covariance.diagonal(), 0.0))
+        width = self.bounds().width
+        return Levels(part.costs, std, covariance[-1], posterior.ridge, float(variances[-1]), alike, width, len(point))
 
     def propensity(
         self, decision: Decision, context: Array | None, *, now: float, available: Available | None

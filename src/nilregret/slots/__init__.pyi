@@ -37,6 +37,7 @@ from .explore import InitialDesign as InitialDesign
 from .explore import InTurn as InTurn
 from .explore import Situation as Situation
 from .explore import Uniform as Uniform
+from .fidelity import Confirm as Confirm
 from .front_draws import ScalarisedBound as ScalarisedBound
 from .front_draws import ScalarisedSample as ScalarisedSample
 from .front_scores import HypervolumeImprovement as HypervolumeImprovement

@@ -15,6 +15,7 @@ from .change_detection import EDetector
 from .constraints import Constraints, OnAverage
 from .envelope import Confidence
 from .explore import Explore, NoExploration
+from .fidelity import Fidelity
 from .memory import Memory
 from .objective import Objective
 from .pending import Hallucinated, Ignored, Pending
@@ -103,6 +104,7 @@ SLOTS: dict[str, tuple[type, str]] = {
     "constraints": (Constraints, "a part such as `nr.EveryRound(count=1)`, or None"),
     "switching": (Switching, "made by `nr.slots.Lazy(...)`, or None"),
     "pruning": (Pruning, "a part of `nilregret.slots.pruning_rules`, such as `nr.slots.Median()`, or None"),
+    "fidelity": (Fidelity, "made by `nr.Fidelity(...)`, or None"),
 }
 
 
@@ -119,7 +121,7 @@ def is_part(value: object) -> bool:
 def check_part(slot: str, part: object) -> None:
     """Raises `InvalidInput` if a part does not belong in its slot or cannot be stored."""
     kind, what = SLOTS[slot]
-    if part is None and slot in ("refit", "constraints", "switching", "pruning"):
+    if part is None and slot in ("refit", "constraints", "switching", "pruning", "fidelity"):
         return
     if not isinstance(part, kind):
         raise InvalidInput(

@@ -14,6 +14,7 @@ from ..errors import InvalidInput, TrialError
 from ..policy.availability import Available
 from ..policy.engines import Decision
 from ..policy.explain import Inquiry, Propensity, Reasons, runner_up
+from ..policy.policy import Policy
 from ..policy.state import State
 from ..slots.envelope import Envelope
 from ..storage.record import Trial
@@ -75,9 +76,15 @@ def propensity_of(
     """
     if trial.enqueued:
         return None
-    decision = before.decide(trial.context, now=trial.asked_at, available=available, again=trial)
+    decision = before.decide(_under(before.policy, trial).context, now=trial.asked_at, available=available, again=trial)
     same = _same(decision, trial, before.policy.domain)
     return Inquiry(before, trial, trial.asked_at, available, draws, same).reasons().propensity
+
+
+def _under(policy: AnyPolicy, trial: Trial) -> Trial:
+    """Returns the trial under the context of its decision: with `fidelity`, it is the full setting."""
+    fidelity = policy.fidelity if isinstance(policy, Policy) else None
+    return trial if fidelity is None else trial._replace(context=fidelity.full)
 
 
 def _same(decision: Decision, trial: Trial, domain: Domain) -> bool:
@@ -144,13 +151,14 @@ class _Moment:
         self, policy: AnyPolicy, state: AnyState, goals: tuple[Goal, ...], trial: Trial, earlier: Sequence[Trial],
         available: Available | None, draws: int, entry: Entry | None,
     ) -> None:  # fmt: skip
-        self._policy, self._goals, self._trial, self._draws, self._available = policy, goals, trial, draws, available
+        self._policy, self._goals, self._draws, self._available = policy, goals, draws, available
+        self._asked, self._trial = trial, _under(policy, trial)
         self._earlier, self._entry = earlier, entry
         again: dict[str, Any] = {"now": trial.asked_at, "available": available, "again": trial}
         self._decision: Decision = (
-            state.decide(trial.context, **again)
+            state.decide(self._trial.context, **again)
             if entry is None
-            else state.fill(entry.pinned(state.policy.domain), trial.context, **again)
+            else state.fill(entry.pinned(state.policy.domain), self._trial.context, **again)
         )
         self._state = state  # By now it has learned all that was known then.
         self._domain = state.policy.domain
@@ -161,7 +169,7 @@ class _Moment:
         waiting = tuple(each.number for each in self._earlier if each.state == "pending")
         told, several = sum(each.state == "observed" for each in self._earlier), len(self._goals) > 1
         common: dict[str, Any] = {
-            "trial": trial, "algorithm": state.policy.algorithm, "pending": waiting,
+            "trial": self._asked, "algorithm": state.policy.algorithm, "pending": waiting,
             "goal": self._goals if several else self._goals[0],
             "objectives": self._policy.objective_names if several else (),
             "answered": told, "multipliers": tuple(map(float, state.multipliers)),

@@ -58,11 +58,14 @@ class Inputs:
     Attributes:
         policy: as given.
         named: True if points have named parameters.
+        full: coordinates of the full setting of a policy with `fidelity`, or None.
     """
 
     def __init__(self, policy: AnyPolicy, goal: Goal) -> None:
         self.policy, self.named = policy, space_of(policy.domain) is not None
         self._one = policy.objective_count == 1
+        fidelity = policy.fidelity if isinstance(policy, Policy) else None
+        self.full: Array | None = None if fidelity is None else fidelity.full
         self._checked = reward_check(policy, goal)
 
     def answer(
@@ -240,6 +243,8 @@ class Inputs:
                     "This policy has no context domain, so it takes no context.", advice=meant, topic="no_context"
                 )
             return None
+        if context is None and self.full is not None:
+            return self.full
         if context is None:
             parts = ", ".join(domain.parameters) if isinstance(domain, Space) else many(domain.dimension, "number")
             raise InvalidInput(

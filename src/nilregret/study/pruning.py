@@ -31,7 +31,9 @@ class _Growing:
     """Steps and values of a trial in arrays with room for more, so that a further report takes O(1)."""
 
     def __init__(self) -> None:
-        self._curve, self._steps, self._values = NO_CURVE, np.empty(0, dtype=np.int64), np.empty(0)
+        self._curve = NO_CURVE
+        self._steps: Array = np.empty(0, dtype=np.int64)
+        self._values: Array = np.empty(0)
 
     def arrays(self, curve: Curve, sign: float, *, best: bool) -> tuple[Array, Array]:
         """Returns steps and values to be maximised of a curve, `(k,)` each, read-only."""

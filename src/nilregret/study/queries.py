@@ -443,8 +443,8 @@ class Queries(Generic[D]):
         check_one_objective(self.policy, "best")
         if weights is not None:
             raise InvalidInput("`weights` are for several objectives, and this study has one: leave them out.")
-        seen = None if context is None else self.inputs.context(context)
-        return self.replica.query(lambda state: best_trial(self.policy, self.goals[0], state, self._in_use(), seen))
+        trials, seen = self._compared(context)
+        return self.replica.query(lambda state: best_trial(self.policy, self.goals[0], state, trials, seen))
 
     def certainty(
         self, trial: Trial[D] | int | None = None, *, context: npt.ArrayLike | Mapping[str, Any] | None = None
@@ -476,11 +476,11 @@ class Queries(Generic[D]):
         (1.0, 0.0)
         """
         check_one_objective(self.policy, "certainty")
-        seen = None if context is None else self.inputs.context(context)
+        trials, seen = self._compared(context)
 
         def read(state: AnyState) -> Certainty | None:
             of = None if trial is None else self.replica.roster.moved(self.replica.record.require(trial))
-            return certainty(self.policy, self.goals[0], state, self._in_use(), seen, seed=self.seed, of=of)
+            return certainty(self.policy, self.goals[0], state, trials, seen, seed=self.seed, of=of)
 
         return self.replica.query(read)
 
@@ -699,6 +699,19 @@ class Queries(Generic[D]):
         """Returns all trials but those of retired arms."""
         trials, retired = self.replica.trials, self.replica.roster.retired
         return [trial for trial in trials if trial.arm not in retired] if retired else trials
+
+    def _compared(self, context: Any) -> tuple[Sequence[Trial], Array | None]:
+        """Returns the trials of which one is the best, and the context of the comparison.
+
+        With `fidelity`, these are the trials at the full setting. Before the first of them all are compared there.
+        """
+        with self.replica.lock:
+            self.replica.sync()
+            trials, full = self._in_use(), self.inputs.full
+        if context is not None or full is None:
+            return trials, None if context is None else self.inputs.context(context)
+        at_full = [trial for trial in trials if trial.reward is not None and np.all(trial.context == full)]
+        return (at_full, None) if at_full else (trials, full)
 
     def _envelope(self, points: Any, context: Any, channel: int = 0) -> Envelope:
         most = self.policy.output_count - 1 if has_channels(self.policy) else 0

@@ -26,10 +26,11 @@ from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check
 from .definition import PROPENSITIES, check_facts, constraint_names, stored_facts
 from .direction import Goal, as_given, check_goal, check_policy, goals_in, goals_of, has_channels, with_goals
 from .late_fits import FitMode, FitRunner, check_fits
+from .leases import lease_seconds
 from .play_rewards import Rewards, answer_entries, listed_answers, reason_of
 from .queries import Queries
 from .queue import PASSED, WITHDRAWN, Enqueued
-from .replica import Replica, lease_seconds
+from .replica import Replica
 from .stored import found_or_made, reopened, words_of
 from .transaction import Failed, NotYet, Transaction, group_commit
 

@@ -142,12 +142,15 @@ class Transaction:
         if replica.roster.retired:
             offered = replica.roster.playable(offered)
         self._deciding = True
-        now = replica.now()
+        now, full = replica.now(), replica.inputs.full
+        under = context if full is None else full  # Points are compared at the full setting.
         try:
-            decision = self._of_queue(context, offered, now) if replica.queue.waiting else None
+            decision = self._of_queue(under, offered, now) if replica.queue.waiting else None
             enqueued = decision is not None
             if decision is None:
-                decision = replica.state.decide(context, now=now, available=offered)
+                decision = replica.state.decide(under, now=now, available=offered)
+            if full is not None and context is not None and np.array_equal(full, context):
+                context = cast(State, replica.state).setting(decision)
             trial = self._trial(decision, context, order=replica.record.order + 1, now=now, enqueued=enqueued)
             if self._propensities and not enqueued and isinstance(replica.state, State):
                 found = replica.state.propensity(decision, context, now=now, available=offered)

@@ -34,8 +34,8 @@ from ...storage.record import Trial
 from ...storage.trial import Other
 from ...study.direction import AnyPolicy, Goal
 from ...study.inputs import Inputs
+from ...study.leases import LONGEST_LEASE
 from ...study.play_rewards import Told
-from ...study.replica import LONGEST_LEASE
 from ...study.transaction import Going, Transaction
 from ...study.waiting import RULE
 

@@ -1,0 +1,142 @@
+"""Settings of trials that the policy chooses: `nr.Fidelity`, BOCA and `auto(fidelity=)`."""
+
+import math
+
+import numpy as np
+import pytest
+
+import nilregret as nr
+from nilregret.slots.fidelity import Levels, boca, most_telling
+
+ROWS = nr.Fidelity("rows", 100, 100_000)
+SPACE = nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1))
+
+
+def loss(x, y, rows):
+    gap = 1.0 - math.log(rows / 100) / math.log(1000)
+    return 3 * (x - 0.3) ** 2 + 2 * (y - 0.6) ** 2 + 0.15 * math.sin(8 * x) * gap + 0.3 * gap
+
+
+def played(policy, trials, *, seed=0, storage=None):
+    study = nr.Study(policy, goal="minimize", seed=seed, storage=storage, name="a")
+    for _ in range(trials - len(study.trials)):
+        trial = study.ask()
+        study.tell(trial, loss(**trial.parameters, **trial.context_parameters))
+    return study
+
+
+def cost(study):
+    return sum(study.policy.fidelity.cost_at(trial.context) for trial in study.trials)
+
+
+def test_settings_are_whole_and_logarithmic_where_they_span_decades():
+    values = [ROWS.space.decode(row)["rows"] for row in ROWS.grid]
+    assert values == [100, 237, 562, 1334, 3162, 7499, 17783, 42170, 100_000]
+    np.testing.assert_allclose(ROWS.costs, np.array(values) / 100_000)
+    share = nr.Fidelity("share", 0.2, 1.0, cost=2, levels=3)
+    assert [share.space.decode(row)["share"] for row in share.grid] == pytest.approx([0.2, 0.6, 1.0])
+    np.testing.assert_allclose(share.costs, [0.04, 0.36, 1.0])
+
+
+def test_the_set_of_boca_is_that_of_the_paper():
+    """Z_t(x) by its three conditions, one setting at a time."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        m, d, kappa, width = 6, 2, rng.uniform(0.5, 2), rng.uniform(0.5, 3)
+        costs = np.append(np.sort(rng.uniform(0.01, 0.99, m - 1)), 1.0)
+        std, alike = rng.uniform(0, math.sqrt(kappa), m), np.append(np.sort(rng.uniform(0, 1, m - 1)), 1.0)
+        gap = [math.sqrt(1 - phi**2) for phi in alike]
+        allowed = [
+            z
+            for z in range(m)
+            if z == m - 1
+            or (
+                std[z] > math.sqrt(kappa) * gap[z] * (costs[z] / costs[-1]) ** (1 / (1 + d + 2))
+                and gap[z] > max(gap) / width
+            )
+        ]
+        found = boca(Levels(costs, std, std, 0.01, kappa, alike, width, d))
+        assert found == min(allowed, key=lambda z: costs[z])
+
+
+def test_the_most_telling_setting_shrinks_the_full_variance_most_for_its_cost():
+    costs, std = np.array([0.01, 0.1, 1.0]), np.ones(3)
+    found = [
+        most_telling(Levels(costs, std, np.array([rho, 0.9, 1.0]), 0.0, 1.0, std, 2.0, 1)) for rho in (0.05, 0.5, 0.95)
+    ]
+    assert found == [1, 0, 0]  # .0025 / .01, .81 / .1, 1 / 1; then .25 / .01
+    known = Levels(costs, np.array([0.01, 0.5, 0.6]), np.array([0.001, 0.2, 0.36]), 0.04, 1.0, std, 2.0, 1)
+    assert most_telling(known) == int(np.argmax(known.shared**2 / (known.std**2 + 0.04) / costs))
+
+
+def test_cheap_settings_find_the_optimum_of_the_full_one():
+    study = played(nr.auto(SPACE, fidelity=ROWS, budget=40), 40)
+    best = study.best()
+    assert best.context_parameters == {"rows": 100_000}
+    assert best.reward < 0.01
+    assert cost(study) < 15.0
+    assert [trial.context_parameters["rows"] for trial in study.trials[-3:]] == [100_000] * 3
+    assert study.predict(best.parameters)[0] == study.predict(best.parameters, context={"rows": 100_000})[0]
+    plain = nr.Policy.from_json(study.policy.to_json())
+    assert plain == study.policy
+    assert study.explain(25).repeated
+    assert study.explain(39).repeated
+
+
+def test_a_study_goes_on_as_if_it_had_not_been_closed(tmp_path):
+    policy = nr.auto(SPACE, fidelity=ROWS, budget=20)
+    whole = played(policy, 20)
+    url = f"sqlite:///{tmp_path}/a.db"
+    played(policy, 9, storage=url).close()
+    found = played(policy, 20, storage=url)
+    assert [(t.point.tolist(), t.context.tolist()) for t in found.trials] == [
+        (t.point.tolist(), t.context.tolist()) for t in whole.trials
+    ]
+
+
+def test_before_a_trial_at_the_full_setting_all_are_compared_there():
+    study = nr.Study(nr.auto(SPACE, fidelity=ROWS), goal="minimize")
+    study.add({"x": 0.3, "y": 0.6}, 0.3, context={"rows": 100})
+    study.add({"x": 0.9, "y": 0.1}, 1.5, context={"rows": 100})
+    assert study.best().number == 0
+    added = study.add({"x": 0.9, "y": 0.1}, 1.4)  # without a context at the full setting
+    assert added.context_parameters == {"rows": 100_000}
+    assert study.best().number == 2
+
+
+def test_a_setting_that_is_asked_for_is_kept():
+    study = nr.Study(nr.auto(SPACE, fidelity=ROWS))
+    assert study.ask(context={"rows": 500}).context_parameters == {"rows": 500}
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: nr.Fidelity("rows", 0, 10), "`low`"),
+        (lambda: nr.Fidelity("rows", 10, 10), "the full setting"),
+        (lambda: nr.Fidelity("a b", 1, 10), "name of an argument"),
+        (lambda: nr.Fidelity("rows", 1, 10, cost="seconds"), "`cost`"),
+        (lambda: nr.auto(SPACE, fidelity="rows"), "make it with `nr.Fidelity"),
+        (lambda: nr.auto(SPACE, fidelity=ROWS, objectives=2), "`objectives` and `fidelity`"),
+        (lambda: nr.auto(SPACE, fidelity=ROWS, constraints=1), "`constraints` and `fidelity`"),
+        (lambda: nr.auto(SPACE, fidelity=ROWS, pruning="median"), "`pruning` and `fidelity`"),
+        (lambda: nr.auto(nr.Space(rows=nr.Float(0, 1)), fidelity=ROWS), "rename one"),
+        (lambda: nr.auto(SPACE).using(fidelity=ROWS), "the contexts of a policy are the settings"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(make, said):
+    with pytest.raises(nr.NoRegretError, match=said):
+        make()
+
+
+def test_boca_plays_on_arms_and_in_a_box():
+    for domain in (nr.Arms.grid(0, 1, 21), nr.Box(0, 1)):
+        policy = nr.algorithms.boca(domain, ROWS, nr.SquaredExponential([1.0, 0.2]), noise=0.05)
+        study = nr.Study(policy, seed=1)
+        for _ in range(25):
+            trial = study.ask()
+            study.tell(trial, -loss(trial.point[0], 0.6, trial.context_parameters["rows"]))
+        rows = [trial.context_parameters["rows"] for trial in study.trials]
+        assert (policy.fidelity.rule, policy.algorithm) == ("boca", "boca")
+        assert rows[0] == 100
+        assert abs(study.best().point[0] - 0.3) < 0.2
