@@ -370,14 +370,12 @@ class Replica:
         record, before = self.record, self.record[trial.number]
         report = Report(record.order + 1, self.now(), trial.number, step, value, "go")
         found = before.with_report(report)
-        verdict = self.verdict(found)
-        if verdict != "go":
-            report = report._replace(verdict=verdict)
-            found = before.with_report(report)
+        if (verdict := self.verdict(found)) != "go":
+            found = before.with_report(report._replace(verdict=verdict))
         self._valid = False  # Until the call is over.
         if self.handle is not None:
             self._changes.setdefault(trial.number, before)
-            self._reports.append(report)
+            self._reports.append(found.curve[-1])
         record.report(found)
         return self.roster.moved(found)
 

@@ -1,0 +1,268 @@
+"""Trials that report: curves on record, stopped trials, what they teach, and what of it lasts."""
+
+import copy
+import json
+import pickle
+import sqlite3
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+import numpy as np
+import pytest
+
+import nilregret as nr
+from nilregret.serialize import described
+from nilregret.slots import Median, Pruning
+
+from .marks import nightly
+
+SPACE = nr.Space(x=nr.Float(0, 1))
+ARMS = nr.Arms.grid(0, 1, 11)
+POSTGRESQL = nightly("postgresql")[0]
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class Above(Pruning):
+    """Trials stop below a level, or wait there."""
+
+    level: float = 0.5
+    waits: bool = False
+
+    def verdict(self, courses):
+        return "go" if courses.value >= self.level else "wait" if self.waits else "stop"
+
+    def expected(self, courses):
+        return courses.value + 0.1, 0.2
+
+
+def policy(rule=None, domain=ARMS):
+    """Returns a policy that fits nothing."""
+    kernel = nr.SquaredExponential(0.3)
+    return nr.gp_ucb(domain, kernel, noise=0.1).using(pruning=rule)
+
+
+def value(trial, step):
+    return float(np.cos(3 * trial.point[0]) * (1.0 - 0.7**step))
+
+
+def play(study, count, steps=4, until=None):
+    """Trains trials, each of which reports and stops if it is not worth going on. Returns them."""
+    played = []
+    for _ in range(count):
+        trial = study.ask()
+        for step in range(1, steps + 1):
+            if not study.report(trial, step, value(trial, step)):
+                played.append(study.stop(trial))
+                break
+        else:
+            played.append(study.tell(trial, value(trial, steps)))
+    return played
+
+
+def same(one, other):
+    """Whether two studies have the same trials, curves included, and make the same next decision."""
+    assert list(one.trials) == list(other.trials)
+    assert [trial.curve for trial in one.trials] == [trial.curve for trial in other.trials]
+    np.testing.assert_array_equal(one.predict(), other.predict())
+    return one.ask().arm == other.ask().arm
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite", POSTGRESQL])
+def test_curves_and_stopped_trials_are_on_record(kind, places):
+    place = places(kind)()
+    study = nr.Study(policy(Above(level=0.2)), storage=place)
+    played = play(study, 8)
+    assert {trial.state for trial in played} == {"observed", "stopped"}
+    assert list(study.trials) == played
+    for trial in played:
+        kept = trial.state == "observed"
+        assert trial.steps == [(step, value(trial, step)) for step in range(1, 5 if kept else len(trial.steps) + 1)]
+        assert [report.verdict for report in trial.curve] == ["go"] * (len(trial.curve) - (not kept)) + ["stop"] * (
+            not kept
+        )
+        assert (trial.reward is None, trial.values is None, trial.open) == (not kept, not kept, False)
+    orders = [o for t in played for o in (t.asked_order, t.told_order, *(report.order for report in t.curve))]
+    assert sorted(orders) == list(range(1, len(orders) + 1))
+    again = nr.Study.open(storage=place)
+    assert same(study, again)
+    best = again.best()
+    assert best.state == "observed"
+    assert [trial.reward for trial in again.front()] == [best.reward]
+
+
+def test_a_row_is_written_for_each_report_and_that_of_the_trial_stays(tmp_path):
+    study = nr.Study(policy(), storage=f"sqlite:///{tmp_path}/a.db")
+    trial = study.ask()
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        before = connection.execute("SELECT * FROM trials").fetchall()
+        for step in range(5):
+            study.report(trial, step, 0.1 * step)
+        assert connection.execute("SELECT * FROM trials").fetchall() == before
+        rows = connection.execute("SELECT event, trial, step, value, verdict FROM steps ORDER BY event").fetchall()
+        assert connection.execute("SELECT format, arms, events FROM studies").fetchall() == [(2, 6, 6)]
+    connection.close()
+    assert rows == [(step + 2, 0, step, 0.1 * step, "go") for step in range(5)]
+
+
+def test_a_study_without_reports_is_of_format_1(tmp_path):
+    study = nr.Study(policy(Median(steps=5)), storage=f"sqlite:///{tmp_path}/a.db")
+    study.tell(study.ask(), 0.5)
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        assert connection.execute("SELECT format, arms, stopped FROM studies").fetchall() == [(1, None, 0)]
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("step", "given", "message"),
+    [
+        (-1, 0.1, "`step` is -1"),
+        (1.5, 0.1, "`step` is 1.5"),
+        (True, 0.1, "`step` is True"),
+        (6, 0.1, r"`step` is 6, and a trial has 5 steps .*too low"),
+        (3, float("nan"), "`value` is nan.*"),
+        (3, 1e300, "`value` is 1e\\+300"),
+        (3, "much", "`value` is 'much'"),
+        (1, 0.3, "has reported step 2 already, and step 1 as 0.1, and now 0.3"),
+        (0, 0.3, "has reported step 2 already, and step 0 as nothing"),
+        (2, 0.3, "has reported step 2 already, and step 2 as 0.2, and now 0.3"),
+    ],
+)
+def test_what_no_trial_reports_is_refused_and_its_curve_stays(step, given, message):
+    study = nr.Study(policy(Above(steps=5)))
+    trial = study.ask()
+    study.report(trial, 1, 0.1)
+    study.report(trial, 2, 0.2)
+    with pytest.raises((nr.errors.InvalidInput, nr.errors.TrialError), match=message):
+        study.report(trial, step, given)
+    assert study.trials[0].steps == [(1, 0.1), (2, 0.2)]
+    assert study.replica.record.order == 3
+    assert not study.report(trial, 1, 0.1)  # The same again is harmless.
+    assert study.replica.record.order == 3
+    study.tell(trial, 0.6)
+    with pytest.raises(nr.errors.TrialError, match="Trial 0 was told already"):
+        study.report(trial, 3, 0.3)
+    with pytest.raises(nr.errors.TrialError):
+        study.stop(trial)
+    assert study.trials[0].steps == [(1, 0.1), (2, 0.2)]
+
+
+def test_a_failed_or_abandoned_trial_keeps_its_curve_and_one_without_cannot_stop():
+    study = nr.Study(policy())
+    first, second, third = study.ask(count=3)
+    for trial in (first, second):
+        study.report(trial, 1, 0.3)
+    assert study.fail(first, "it broke").steps == study.abandon(second).steps == [(1, 0.3)]
+    study.report(second, 2, 0.4)  # It was only thought to be gone.
+    assert study.trials[1].steps == [(1, 0.3), (2, 0.4)]
+    with pytest.raises(nr.errors.TrialError, match="Trial 2 has reported nothing"):
+        study.stop(third)
+    assert study.stop(second, "by hand").reason == "by hand"
+    with pytest.raises(nr.errors.TrialError, match="no best one"):
+        study.best()
+    corrected = study.tell(second, 0.9, revise=True)
+    assert (corrected.state, corrected.steps, study.best().number) == ("observed", [(1, 0.3), (2, 0.4)], 1)
+
+
+@pytest.mark.parametrize("learned", ["last", "predicted", "censored", "nothing"])
+@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+def test_a_study_goes_on_and_explains_itself_with_what_stopped_trials_teach(learned, goal, tmp_path):
+    rule = Above(level=0.2 if goal == "maximize" else -0.5, learned=learned)
+    study = nr.Study(policy(rule), storage=f"sqlite:///{tmp_path}/a.db", goal=goal)
+    played = play(study, 10)
+    assert {trial.state for trial in played} == {"observed", "stopped"}
+    assert all(study.explain(number).repeated for number in range(10))
+    again = nr.Study.open(storage=study.storage)
+    assert same(study, again)
+    revised = next(trial for trial in played if trial.state == "stopped")
+    study.tell(revised, 0.4, revise=True)
+    assert study.trials[revised.number].corrected[0].stopped
+    assert same(study, again)
+    assert same(again, nr.Study.open(storage=study.storage))
+
+
+def test_the_policy_learns_the_last_value_or_nothing():
+    means = {}
+    for learned in ("last", "predicted", "nothing"):
+        study = nr.Study(policy(Above(learned=learned)))
+        trial = study.ask()
+        study.report(trial, 1, 0.4)
+        study.stop(trial)
+        means[learned] = study.predict(trial.point[None])[0][0]
+    assert means["nothing"] == 0.0 < means["last"] < means["predicted"]
+
+
+def test_stopping_is_for_good_or_spared_by_seed_and_number():
+    study = nr.Study(policy(Above(level=9.0, explore=0.5)), seed=3)
+    spared = {}
+    for trial in study.ask(count=20):
+        found = {study.report(trial, step, 0.1) for step in range(1, 4)}
+        assert len(found) == 1
+        spared[trial.number] = found.pop()
+    assert 3 < sum(spared.values()) < 17
+    other = nr.Study(policy(Above(level=9.0, explore=0.5)), seed=3)
+    trials = other.ask(count=20)
+    assert {trial.number: other.report(trial, 1, -5.0) for trial in reversed(trials)} == spared
+
+
+DAMAGE = [
+    ("UPDATE steps SET event = 40 WHERE event = 3", "event"),
+    ("DELETE FROM steps WHERE event = 3", "event"),
+    ("DELETE FROM steps", "was stopped, and reported nothing"),
+    ("UPDATE steps SET trial = 7 WHERE event = 3", "report of trial 7, which is not there"),
+    ("UPDATE steps SET trial = 1 WHERE event = 3", "Trial 1 .*damaged"),
+    ("UPDATE steps SET step = 1 WHERE event = 3", "reports .*step 1"),
+    ("UPDATE steps SET step = -1 WHERE event = 2", "event 2 .*damaged"),
+    ("UPDATE steps SET step = 9 WHERE event = 3", "step 9"),
+    ("UPDATE steps SET value = 9e999 WHERE event = 3", "event 3 .*damaged"),
+    ("UPDATE steps SET value = 1e200 WHERE event = 3", "damaged"),
+    ("UPDATE steps SET value = 'x' WHERE event = 3", "event 3 .*damaged"),
+    ("UPDATE steps SET at = 9e999 WHERE event = 3", "event 3 .*damaged"),
+    ("UPDATE steps SET verdict = 'perhaps' WHERE event = 3", "event 3 .*damaged"),
+    ("UPDATE steps SET verdict = 'spared' WHERE event = 3", "'spared'"),
+    ("UPDATE steps SET verdict = 'stop' WHERE step = 5", "'stop'"),
+    ("UPDATE trials SET state = 'pending' WHERE number = 0", "Trial 0 .*damaged"),
+    ("UPDATE trials SET state = 'stopped', reward = NULL, reason = 'x' WHERE number = 2", "reported nothing"),
+    ("UPDATE trials SET state = 'stopped' WHERE number = 1", "Trial 1 .*damaged"),
+    ("UPDATE trials SET reason = ' ' WHERE number = 0", "Trial 0 .*without a reason"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), DAMAGE)
+def test_damaged_curves_are_refused(change, message, tmp_path):
+    study = nr.Study(policy(Above(steps=5)), storage=f"sqlite:///{tmp_path}/a.db")
+    first, second, third = study.ask(), study.ask(), None
+    study.close()
+    study = nr.Study(policy(Above(steps=5)), storage=f"sqlite:///{tmp_path}/b.db")
+    first = study.ask()  # event 1
+    study.report(first, 1, 0.6)
+    study.report(first, 2, 0.1)
+    study.stop(first)  # event 4
+    second = study.ask()
+    study.report(second, 5, 0.6)
+    study.tell(second, 0.6)
+    third = study.ask()
+    study.tell(third, 0.1)
+    open_one = nr.Study.open(storage=f"sqlite:///{tmp_path}/b.db")
+    assert len(open_one.trials) == 3
+    study.close()
+    with sqlite3.connect(tmp_path / "b.db") as connection:
+        connection.execute(change)
+    connection.close()
+    with pytest.raises(nr.errors.StorageError, match=message):
+        nr.Study.open(storage=f"sqlite:///{tmp_path}/b.db")
+
+
+def test_a_rule_that_never_stops_has_stopped_nothing(tmp_path):
+    study = nr.Study(policy(), storage=f"sqlite:///{tmp_path}/a.db")
+    study.report(study.ask(), 1, 0.6)
+    study.close()
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        connection.execute("UPDATE steps SET verdict = 'stop'")
+    connection.close()
+    with pytest.raises(nr.errors.StorageError, match="'stop'"):
+        nr.Study.open(storage=f"sqlite:///{tmp_path}/a.db")
