@@ -1,7 +1,7 @@
 """Trials that report: curves on record, stopped trials, what they teach, and what of it lasts."""
 
 import copy
-import json
+import multiprocessing
 import pickle
 import sqlite3
 import subprocess
@@ -18,6 +18,7 @@ from nilregret.serialize import described
 from nilregret.slots import Median, Pruning
 
 from .marks import nightly
+from .waiting import LONG
 
 SPACE = nr.Space(x=nr.Float(0, 1))
 ARMS = nr.Arms.grid(0, 1, 11)
@@ -121,15 +122,15 @@ def test_a_study_without_reports_is_of_format_1(tmp_path):
     ("step", "given", "message"),
     [
         (-1, 0.1, "`step` is -1"),
-        (1.5, 0.1, "`step` is 1.5"),
-        (True, 0.1, "`step` is True"),
+        (1.5, 0.1, "`step` must be a whole number"),
+        (True, 0.1, "`step` must be a whole number, not True"),
         (6, 0.1, r"`step` is 6, and a trial has 5 steps .*too low"),
         (3, float("nan"), "`value` is nan.*"),
-        (3, 1e300, "`value` is 1e\\+300"),
-        (3, "much", "`value` is 'much'"),
-        (1, 0.3, "has reported step 2 already, and step 1 as 0.1, and now 0.3"),
-        (0, 0.3, "has reported step 2 already, and step 0 as nothing"),
-        (2, 0.3, "has reported step 2 already, and step 2 as 0.2, and now 0.3"),
+        (3, 1e300, "`value` is 1e300: it must lie"),
+        (3, "much", "`value` must be a number, not 'much' .*stays on record"),
+        (1, 0.3, "has reported 0.1 after step 1 already, and now that is 0.3"),
+        (0, 0.3, "has reported step 2 already, and now step 0 comes"),
+        (2, 0.3, "has reported 0.2 after step 2 already, and now that is 0.3"),
     ],
 )
 def test_what_no_trial_reports_is_refused_and_its_curve_stays(step, given, message):
@@ -216,13 +217,13 @@ DAMAGE = [
     ("UPDATE steps SET trial = 7 WHERE event = 3", "report of trial 7, which is not there"),
     ("UPDATE steps SET trial = 1 WHERE event = 3", "Trial 1 .*damaged"),
     ("UPDATE steps SET step = 1 WHERE event = 3", "reports .*step 1"),
-    ("UPDATE steps SET step = -1 WHERE event = 2", "event 2 .*damaged"),
+    ("UPDATE steps SET step = -1 WHERE event = 2", "Event 2 .*damaged"),
     ("UPDATE steps SET step = 9 WHERE event = 3", "step 9"),
-    ("UPDATE steps SET value = 9e999 WHERE event = 3", "event 3 .*damaged"),
+    ("UPDATE steps SET value = 9e999 WHERE event = 3", "Event 3 .*damaged"),
     ("UPDATE steps SET value = 1e200 WHERE event = 3", "damaged"),
-    ("UPDATE steps SET value = 'x' WHERE event = 3", "event 3 .*damaged"),
-    ("UPDATE steps SET at = 9e999 WHERE event = 3", "event 3 .*damaged"),
-    ("UPDATE steps SET verdict = 'perhaps' WHERE event = 3", "event 3 .*damaged"),
+    ("UPDATE steps SET value = 'x' WHERE event = 3", "Event 3 .*damaged"),
+    ("UPDATE steps SET at = 9e999 WHERE event = 3", "Event 3 .*damaged"),
+    ("UPDATE steps SET verdict = 'perhaps' WHERE event = 3", "Event 3 .*damaged"),
     ("UPDATE steps SET verdict = 'spared' WHERE event = 3", "'spared'"),
     ("UPDATE steps SET verdict = 'stop' WHERE step = 5", "'stop'"),
     ("UPDATE trials SET state = 'pending' WHERE number = 0", "Trial 0 .*damaged"),
@@ -234,9 +235,6 @@ DAMAGE = [
 
 @pytest.mark.parametrize(("change", "message"), DAMAGE)
 def test_damaged_curves_are_refused(change, message, tmp_path):
-    study = nr.Study(policy(Above(steps=5)), storage=f"sqlite:///{tmp_path}/a.db")
-    first, second, third = study.ask(), study.ask(), None
-    study.close()
     study = nr.Study(policy(Above(steps=5)), storage=f"sqlite:///{tmp_path}/b.db")
     first = study.ask()  # event 1
     study.report(first, 1, 0.6)
@@ -245,10 +243,8 @@ def test_damaged_curves_are_refused(change, message, tmp_path):
     second = study.ask()
     study.report(second, 5, 0.6)
     study.tell(second, 0.6)
-    third = study.ask()
-    study.tell(third, 0.1)
-    open_one = nr.Study.open(storage=f"sqlite:///{tmp_path}/b.db")
-    assert len(open_one.trials) == 3
+    study.tell(study.ask(), 0.1)
+    assert len(nr.Study.open(storage=study.storage).trials) == 3
     study.close()
     with sqlite3.connect(tmp_path / "b.db") as connection:
         connection.execute(change)
@@ -266,3 +262,199 @@ def test_a_rule_that_never_stops_has_stopped_nothing(tmp_path):
     connection.close()
     with pytest.raises(nr.errors.StorageError, match="'stop'"):
         nr.Study.open(storage=f"sqlite:///{tmp_path}/a.db")
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet", "frame"])
+def test_tables_and_files_keep_curves_and_stopped_trials(ending, tmp_path):
+    study = nr.Study(policy(Above(level=0.2), SPACE.grid(9)), storage=f"sqlite:///{tmp_path}/a.db")
+    play(study, 6)
+    failed, pending = study.ask(count=2)
+    study.report(failed, 1, 0.5)
+    study.fail(failed, "broken")
+    study.report(pending, 1, 0.7)
+    study.tell(study.ask(), 0.1)
+    table = study.to_pandas() if ending == "frame" else study.export(tmp_path / f"trials.{ending}")
+    other = nr.Study(study.policy, storage=f"sqlite:///{tmp_path}/b.db", seed=1)
+    other.add_from(table)
+    wanted = [trial for trial in study.trials if trial.state in ("observed", "stopped")]
+    facts = [(trial.arm, trial.state, trial.reward, trial.reason, trial.steps) for trial in wanted]
+    assert [(t.arm, t.state, t.reward, t.reason, t.steps) for t in other.trials] == facts
+    assert {state for _, state, *_ in facts} == {"observed", "stopped"}
+    np.testing.assert_allclose(study.predict(), other.predict(), atol=1e-12)
+    orders = [o for t in other.trials for o in {t.asked_order, t.told_order, *(r.order for r in t.curve)}]
+    assert sorted(orders) == list(range(1, len(orders) + 1))
+    assert same(other, nr.Study.open(storage=other.storage))
+    before = study.replica.record.order
+    study.add_from(table)  # The same again is harmless.
+    assert study.replica.record.order == before
+
+
+def test_a_table_of_trials_without_reports_has_no_column_for_them():
+    study = nr.Study(policy(Above()))
+    study.tell(study.ask(), 0.3)
+    assert "steps" not in study.to_pandas().columns
+
+
+def test_rows_tell_the_rest_of_a_curve_to_a_trial_that_runs():
+    study = nr.Study(policy(Above(level=0.2)))
+    running, _ = study.ask(count=2)
+    study.report(running, 1, 0.5)
+    rows = [
+        {"number": 0, "reward": 0.9, "steps": "[[1, 0.5], [2, 0.7]]"},
+        {"number": 1, "reward": None, "state": "stopped", "reason": "too slow", "steps": [[3, 0.3]]},
+    ]
+    study.add_from(rows)
+    found = [(trial.state, trial.steps, trial.reason) for trial in study.trials]
+    assert found == [("observed", [(1, 0.5), (2, 0.7)], None), ("stopped", [(3, 0.3)], "too slow")]
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        ("[1, 2]", "Row 1 .*pairs"),
+        ("many", "Row 1 .*pairs"),
+        ("[[1, 0.5], [1, 0.6]]", "Row 1 .*steps grow"),
+        ("[[9, 0.5]]", "Row 1 .*`step` is 9"),
+        ("[[1, null]]", "Row 1 .*`value`"),
+        (7.0, "Row 1 .*pairs"),
+    ],
+)
+def test_curves_of_a_table_that_cannot_be_are_refused(steps, message):
+    study = nr.Study(policy(Above(steps=5)))
+    with pytest.raises(nr.errors.InvalidInput, match=message):
+        study.add_from([{"arm": 1, "reward": 0.5, "steps": steps}])
+    assert not study.trials
+
+
+def test_a_parameter_may_be_called_steps(tmp_path):
+    study = nr.Study(policy(Above(level=0.2), nr.Space(steps=nr.Int(1, 9)).grid(9)))
+    play(study, 4)
+    study.add_from([{"steps": 3, "reward": 0.5}])
+    assert study.trials[4].parameters == {"steps": 3}
+    other = nr.Study(study.policy)
+    other.add_from(study.export(tmp_path / "a.csv"))
+    assert [(t.arm, t.state, t.steps) for t in other.trials] == [(t.arm, t.state, t.steps) for t in study.trials]
+    assert "steps" in study.sheet(1).columns
+
+
+DIES = (
+    "import os, signal, sys; import nilregret as nr; from tests.test_steps import Above, policy; "
+    "study = nr.Study(policy(Above(level=0.2)), storage=sys.argv[1]); trial = study.ask(); "
+    "study.report(trial, 1, 0.5); "
+    "write = type(study.replica)._save; "
+    "type(study.replica)._save = lambda self, *rest: (write(self, *rest), os.kill(os.getpid(), signal.SIGKILL)); "
+    "study.{}"
+)
+
+
+@pytest.mark.parametrize("call", ["report(trial, 2, 0.4)", "stop(trial)", "tell(trial, 0.4)"])
+def test_a_process_that_is_killed_within_a_call_leaves_the_curve_as_it_was(call, tmp_path):
+    url = f"sqlite:///{tmp_path}/a.db"
+    command = [sys.executable, "-c", DIES.format(call), url]
+    died = subprocess.run(command, cwd=Path(__file__).parents[1], check=False)
+    assert died.returncode < 0
+    study = nr.Study.open(storage=url)
+    assert [(trial.state, trial.steps) for trial in study.trials] == [("pending", [(1, 0.5)])]
+    assert study.report(0, 2, 0.4)
+    assert not study.report(0, 3, 0.1)
+    assert study.stop(0).steps == [(1, 0.5), (2, 0.4), (3, 0.1)]
+    assert same(study, nr.Study.open(storage=url))
+
+
+def test_a_call_that_fails_in_a_group_leaves_no_report():
+    def reports(calls):
+        calls.report(0, 1, 0.5)
+
+    def breaks(calls):
+        calls.report(0, 2, 0.5)
+        raise ValueError("no")
+
+    study = nr.Study(policy(Above(level=0.2)), storage=nr.storage.MemoryStorage())
+    study.ask()
+    study.group_commit([reports, breaks], seconds=LONG)
+    assert study.trials[0].steps == [(1, 0.5)]
+    assert study.report(0, 2, 0.9)
+    assert [report.order for report in nr.Study.open(storage=study.storage).trials[0].curve] == [2, 3]
+
+
+def work(url):
+    """Trains five trials in a process of its own, or a thread."""
+    with nr.Study.open(storage=url) as study:
+        play(study, 5)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", POSTGRESQL])
+def test_several_processes_report_to_one_study(kind, places):
+    url = places(kind)()
+    study = nr.Study(policy(Above(level=0.2)), storage=url)
+    study.ask()
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        pool.map(work, [url] * 2)
+    trials = list(study.trials)
+    assert [trial.state for trial in trials].count("pending") == 1
+    assert all(trial.steps == [(s, value(trial, s)) for s in range(1, len(trial.curve) + 1)] for trial in trials)
+    orders = [trial.asked_order for trial in trials] + [trial.told_order for trial in trials[1:]]
+    orders += [report.order for trial in trials for report in trial.curve]
+    assert sorted(orders) == list(range(1, study.replica.record.order + 1))
+    assert same(study, nr.Study.open(storage=url))
+    assert all(study.explain(number).repeated for number in range(len(trials)))
+
+
+def test_what_another_process_reports_is_seen_at_the_next_call(tmp_path):
+    url = f"sqlite:///{tmp_path}/a.db"
+    one = nr.Study(policy(Above(level=0.2)), storage=url)
+    other = nr.Study.open(storage=url)
+    trial = one.ask()
+    other.report(trial, 1, 0.5)
+    assert one.trials[0].steps == [(1, 0.5)]
+    one.report(trial, 2, 0.4)
+    assert one.report(trial, 2, 0.4)
+    other.report(trial, 3, 0.1)
+    assert one.stop(trial) == other.trials[0]
+    assert same(one, other)
+
+
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda study: pickle.loads(pickle.dumps(study))])
+def test_copies_of_studies_and_trials_keep_curves(way, tmp_path):
+    study = nr.Study(policy(Above(level=0.2)), storage=f"sqlite:///{tmp_path}/a.db")
+    play(study, 3)
+    assert [way(trial).curve for trial in study.trials] == [trial.curve for trial in study.trials]
+    assert same(study, way(study))
+
+
+def test_a_wider_space_keeps_curves_and_what_stopped_trials_teach(tmp_path):
+    url = f"sqlite:///{tmp_path}/a.db"
+    study = nr.Study(nr.auto(SPACE, pruning=Above(level=0.3, learned="predicted")), storage=url)
+    before = play(study, 6)
+    assert "stopped" in {trial.state for trial in before}
+    study.widen(x=nr.Float(0, 2))
+    play(study, 2)
+    assert [trial.curve for trial in study.trials[:6]] == [trial.curve for trial in before]
+    again = nr.Study.open(storage=url)
+    assert list(again.trials) == list(study.trials)
+    assert all(again.explain(number).repeated for number in range(8))
+    assert again.ask().parameters == study.trials[8].parameters
+
+
+def test_like_learns_from_the_finished_trials_of_an_earlier_study(tmp_path):
+    url = f"sqlite:///{tmp_path}/a.db"
+    earlier = nr.Study(nr.auto(SPACE, pruning=Above(level=0.1)), storage=url)
+    finished = [trial for trial in play(earlier, 12) if trial.state == "observed"]
+    assert 3 <= len(finished) < 12
+    rows = [trial.parameters | {"reward": trial.reward} for trial in finished]
+    of_study, of_table = nr.auto(SPACE, like=earlier), nr.auto(SPACE, like=rows)
+    assert nr.Study(of_study).ask().parameters == nr.Study(of_table).ask().parameters
+
+
+def test_a_trial_and_a_study_say_what_was_stopped():
+    study = nr.Study(policy(Above(level=0.5)))
+    trial = study.ask()
+    study.report(trial, 3, 0.25)
+    stopped = study.stop(trial)
+    assert "stopped" in repr(stopped)
+    assert "3: 0.25" in repr(stopped)
+    assert "reason=" in repr(stopped)
+    assert "1 stopped" in repr(study.replica.record)
+    for page in (stopped._repr_html_(), study._repr_html_()):
+        assert "stopped" in page
+        assert "0.25" in page

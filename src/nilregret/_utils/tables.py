@@ -46,7 +46,7 @@ OF_TRIALS = {
     "number", "state", "reason", "explored", "enqueued", "late", "asked_at", "told_at", "fits", "lease_until",
     "abandoned", "corrected", "repeats", "plays", "scatter", "feasible", "parameters", "point", "context",
     "constraints", "propensity", "std", "metrics", "arm", "arm_name", "id", "defaulted", "late_reward", "sheet",
-    "remarks",
+    "remarks", "steps",
 }  # fmt: skip
 PREFIXES = ("parameters.", "point.", "context.", "constraints.", "metrics.", "late_values.")
 NESTED = (

@@ -14,7 +14,7 @@ from typing import NamedTuple, overload
 from .._utils.checks import Array, many, shown
 from ..errors import StorageError, TrialError
 from .changes import StudyChange
-from .trial import EventKind, Measured, Other, Report, Trial
+from .trial import NO_CURVE, EventKind, Measured, Other, Report, Trial
 
 __all__ = ["Event", "Record", "Trial", "describe_answer"]
 
@@ -70,10 +70,14 @@ class Record(Sequence[Trial]):
     # -- taking in -----------------------------------------------------------------------------------------------
 
     def update(self, trial: Trial, kind: EventKind) -> Event:
-        """Adds or updates a trial to which an event has just happened, and returns the event."""
-        self.order += 1
+        """Adds or updates a trial to which an event has just happened, and returns the event.
+
+        The reports of a new trial come right after the event.
+        """
+        at = self.order + 1
+        self.order = at if trial.curve is NO_CURVE else max([at, *(report.order for report in trial.curve[-1:])])
         self.trials[trial.number : trial.number + 1] = (trial,)
-        return Event(self.order, kind, trial)
+        return Event(at, kind, trial)
 
     def report(self, trial: Trial) -> None:
         """Takes over a trial that has just made its last report."""

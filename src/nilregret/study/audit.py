@@ -29,9 +29,11 @@ from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.record import Record
 from ..storage.trial import NO_CURVE, Answer, Fit, Measured, Report, Trial
 from .arms import ArmTimes, Roster
+from .audit_reports import check_reports, is_known
 from .direction import AnyPolicy, Goal, has_channels, reward_check
 from .function import settings_at, space_of
 from .play_rewards import is_possible
+from .pruning import pruning_of
 from .queue import KINDS as OF_QUEUE
 from .queue import Queue
 
@@ -78,7 +80,7 @@ class Auditor:
         changes = self._check_changes(found.arms, known)
         reached = known.order == 0  # Whether the last known event is still in the storage.
         steps = [report for report in found.steps if report.order > known.order]
-        reached = reached or len(changes) < len(found.arms) or self._is_known(found.steps, len(steps), known)
+        reached = reached or len(changes) < len(found.arms) or self._are_known(found.steps, len(steps), known)
         count = expected = len(known)
         before = known[-1] if count else None
         for trial in stored:
@@ -106,43 +108,18 @@ class Auditor:
         if not reached:
             self._fail(f"no longer holds event {known.order} of its record: the file has been replaced by another")
         if steps or any(trial.state == "stopped" for trial in fresh):
-            self._check_steps(fresh, steps, known)
+            if self._policy.objective_count > 1:
+                self._fail("has reports, and trials of several objectives have none")
+            check_reports(pruning_of(self._policy), fresh, steps, known, self._refuse, self._fail)
         self._check_orders(fresh, [*changes, *steps], known)
         return News(self._decoded(fresh), found.stamp, changes, steps)
 
-    # -- reports -------------------------------------------------------------------------------------------------
-
-    def _is_known(self, stored: Sequence[Report], fresh: int, known: Record) -> bool:
+    def _are_known(self, stored: Sequence[Report], fresh: int, known: Record) -> bool:
         """Returns whether the last known event is a report, which the storage still has."""
         again = list(stored[: len(stored) - fresh])  # At most the last known event.
-        curve = known[again[0].trial].curve if again and 0 <= again[0].trial < len(known) else NO_CURVE
-        if again and again != list(curve[-1:]):
+        if again and not is_known(again, known):
             self._fail("has other reports than it had")
         return bool(again)
-
-    def _check_steps(self, fresh: list[Trial], steps: list[Report], known: Record) -> None:
-        """Refuses reports that their trials could not have made, and stopped trials without any."""
-        changed = {trial.number: trial for trial in fresh}
-        last: dict[int, Report] = {}
-        for report in steps:
-            trial = changed.get(report.trial)
-            if trial is None and 0 <= report.trial < len(known):
-                trial = known[report.trial]
-            if trial is None:
-                self._fail(f"has a report of trial {report.trial}, which is not there")
-            before = last.get(report.trial)
-            if before is None and report.trial < len(known) and known[report.trial].curve:
-                before = known[report.trial].curve[-1]
-            told = trial.as_corrected().told_order
-            right = trial.asked_order < report.order and (told is None or report.order < told)
-            right = right and abs(report.value) <= LARGEST_REWARD and (before is None or before.step < report.step)
-            if not right or self._policy.objective_count > 1:
-                self._refuse(trial, f"event {report.order} reports {report.value} after its step {report.step}")
-            last[report.trial] = report
-        for trial in fresh:
-            curve = trial.number in last or (trial.number < len(known) and known[trial.number].curve)
-            if trial.state == "stopped" and not curve:
-                self._refuse(trial, "it was stopped, and reported nothing")
 
     # -- changes -------------------------------------------------------------------------------------------------
 
@@ -281,15 +258,15 @@ class Auditor:
             self._check_answer(trial, trial.told_order, trial.told_at, withdrawn=withdrawn)
 
     def _check_answer(self, trial: Trial, order: int, at: float, *, withdrawn: bool) -> None:
-        added = order == trial.asked_order
-        if order < trial.asked_order or (added and ((trial.reward is None and not withdrawn) or at != trial.asked_at)):
+        added, valued = order == trial.asked_order, trial.reward is not None or trial.state == "stopped"
+        if order < trial.asked_order or (added and (not (valued or withdrawn) or at != trial.asked_at)):
             self._refuse(trial, f"it was told in event {order} and asked in event {trial.asked_order}")
         if not math.isfinite(at) or (self._timed and at < trial.asked_at):
             self._refuse(trial, f"it was told at {at}")
         if trial.reward is not None:
             self._check_reward(trial, trial.reward)
         elif not (trial.reason or "").strip():
-            self._refuse(trial, "it failed without a reason")
+            self._refuse(trial, f"it {'was ' * (trial.state == 'stopped')}{trial.state} without a reason")
 
     def _check_plays(self, trial: Trial) -> None:
         """Refuses several plays from a policy that asks for one, and more rewards than plays."""
@@ -369,7 +346,8 @@ class Auditor:
             told = trial.state == "observed"
         else:
             told = trial.asked_order < by_themselves != trial.told_order
-            told = told and (withdrawn or trial.state != "failed" or by_themselves < (trial.told_order or 0))
+            alone = trial.state in ("failed", "stopped")  # It has no reward that came with them.
+            told = told and (withdrawn or not alone or by_themselves < (trial.told_order or 0))
         if not told or (wanted and len(g) != wanted) or np.abs(g).max(initial=0.0) > LARGEST_REWARD:
             self._refuse(trial, f"it is {trial.state} with {many(len(g), 'constraint value')}; the policy has {wanted}")
 
@@ -387,7 +365,9 @@ class Auditor:
         for expected, (found, changed) in enumerate(events, start=known.order + 1):
             if found != expected:
                 why = f"in event {found}, where event {expected} is due"
-                self._fail(f"has a change {why}") if changed is None else self._refuse(changed, f"it is {why}")
+                self._fail(f"has a change or report {why}") if changed is None else self._refuse(
+                    changed, f"it is {why}"
+                )
 
     def _decoded(self, trials: list[Trial]) -> list[Trial]:
         """Returns the trials with the parameters of their points, which must equal the stored ones."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FORMATS = (".csv", ".jsonl", ".parquet", ".arrow")
+STEPS = "steps"  # Column of curves.
 Columns = Callable[[Trial], Row]
 
 
@@ -35,7 +36,8 @@ def rows(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = Non
     """Yields a row for each trial, all with the same columns. An empty cell is None.
 
     The column `propensity` is there if some decision is recorded with its probability, and `std` if the noise of some
-    reward is known. So is `enqueued` if `Study.enqueue` named some. Metrics are in columns such as `metrics.accuracy`.
+    reward is known. So is `enqueued` if `Study.enqueue` named some, and `steps`, a
+    list of steps and values, if some trial has reported. Metrics are in columns such as `metrics.accuracy`.
 
     Args:
         policy: of the study.
@@ -43,7 +45,7 @@ def rows(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = Non
         extra: further columns of a trial, the same for all.
     """
     trials, more = list(trials), extra or _nothing
-    queued = any(trial.enqueued for trial in trials)
+    queued, reported = any(trial.enqueued for trial in trials), any(trial.curve for trial in trials)
     limits = (len(trial.constraints) for trial in trials if trial.constraints is not None)
     widest = max([policy.constraint_count, *limits])
     several = policy.objective_names if policy.objective_count > 1 else ()
@@ -57,6 +59,7 @@ def rows(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = Non
         record, measured = trial_json(trial), trial.metrics
         row = _row(trial, record, policy, widest) | {name: record.get(name) for name in known}
         row |= {"enqueued": trial.enqueued} if queued else {}
+        row |= {STEPS: record.get(STEPS)} if reported else {}
         row |= _named("values", several, several, trial.values) | _named("stds", noisy, several, trial.stds)
         yield row | {f"metrics.{name}": measured.get(name) for name in metrics} | more(trial)
 
@@ -184,7 +187,8 @@ def _texts(parameter: Choice) -> dict[Hashable, str]:
 
 
 def _told_in_text(row: Row, texts: Mapping[str, Mapping[Hashable, str]]) -> Row:
-    """Returns a row with its options as text, because a column of a file has one type."""
+    """Returns a row with its options as text, because a column of a file has one type, and its steps as JSON."""
+    row |= {STEPS: row[STEPS] and json.dumps(row[STEPS])} if STEPS in row else {}
     return row | {column: known.get(option_key(row[column])) for column, known in texts.items() if column in row}
 
 

@@ -3,16 +3,19 @@
 | row of the table | what becomes of it |
 |---|---|
 | without a reward | nothing |
+| without a reward, `stopped`, with `steps` | the trial is stopped |
 | with the `number` of a trial of this study | its reward is told to that trial. The same reward again is harmless |
 | of a sheet, with `failed` for the reward | the trial fails, and the remark is the reason |
 | of a sheet, at another point than asked | the trial is abandoned, and the point is a new trial |
-| any other | a new trial |
+| any other | a new trial, with its curve if there are `steps` |
 
 A number is of this study unless the row's `asked_at` says that the trial was asked at another time.
 """
 
 from __future__ import annotations
 
+import itertools
+import json
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -37,11 +40,15 @@ from .transaction import Transaction
 
 NUMBER, ASKED, PROPENSITY, STD = "number", "asked_at", "propensity", "std"
 METRICS, VALUES, STDS = "metrics.", "values.", "stds."
+STATE, REASON, STEPS, STOPPED = "state", "reason", "steps", "stopped"
 SHEET, REMARKS, FAILED = "sheet", "remarks", "failed"  # Columns of a sheet (`Study.sheet`), and a word in it.
 DONE = "done by hand at other values, as trial {}"  # The reason for which a trial of a sheet is abandoned.
 ARMS = ("arm", "action", "arm_name")
 ROUNDED = 1e-6  # Share of a range, or of an answer, that a spreadsheet may round away.
 AS_NEW = "Without the column `number` all rows are added as new trials."
+
+
+Steps = tuple[tuple[int, float], ...]
 
 
 @final
@@ -60,6 +67,8 @@ class Imported(NamedTuple):
         sides: of contexts and points, `(c + d,)`, the units of rounding.
         sheet: True if the row is of a sheet, on which a person may have set other values.
         failed: why the trial of the sheet failed, or None.
+        steps: step and value of each report of the trial.
+        stopped: why the trial was stopped, or None.
     """
 
     row: int
@@ -73,6 +82,8 @@ class Imported(NamedTuple):
     sides: Array
     sheet: bool = False
     failed: str | None = None
+    steps: Steps = ()
+    stopped: str | None = None
 
     def trial(self, trials: Sequence[Trial]) -> Trial | None:
         """Returns the trial of the study to which the row belongs, or None if the row is a new one.
@@ -151,11 +162,18 @@ def _taken(calls: Transaction, row: Imported) -> Trial:
     known = row.trial(calls.trials)
     if known is None:
         decision: Any = row.decision  # `trial` has refused rows without one.
-        return calls.add(decision, row.context, row.told, row.reward, row.propensity)
+        more = row.steps, row.stopped
+        return calls.add(decision, row.context, row.told, row.reward, row.propensity, *more)
     if row.failed is not None:
         return calls.fail(known, row.failed)
     if not row.is_at(known):
         return _done_by_hand(calls, row, known)
+    last = known.curve[-1].step if known.curve else -1
+    for step, value in row.steps if known.open else ():
+        if step > last:
+            known, _ = calls.report(known, step, value)
+    if row.stopped is not None:
+        return calls.stop(known, row.stopped)
     if row.repeats(known):
         return known
     return calls.tell(row.told._replace(trial=known))
@@ -249,6 +267,8 @@ class Reader:
         self._limits = self._numbered("constraints")
         self._metrics = [name for name in table.columns if name.startswith(METRICS)]
         self._sheet = table.find(SHEET)
+        own = STEPS in named and table.find(f"parameters.{STEPS}") is None  # The column is the parameter.
+        self._curves = None if own else table.find(STEPS)
         self._by_number = False  # Whether only numbers say of which trials the rows are.
         self._where = self._reader_of_points()
 
@@ -274,8 +294,9 @@ class Reader:
         return found
 
     def rows(self) -> list[Imported]:
-        """Returns the rows that have a reward."""
-        return [self._row(i) for i in range(len(self._table)) if self._failed(i) is not None or self._is_told(i)]
+        """Returns the rows that have a reward, a failure or a stop."""
+        wanted = (self._failed, self._is_told, self._stopped)
+        return [self._row(i) for i in range(len(self._table)) if any(is_wanted(i) for is_wanted in wanted)]
 
     def _is_told(self, i: int) -> bool:
         return any(self._table.number(column, i) is not None for column in self._values.values())
@@ -303,10 +324,34 @@ class Reader:
         said = None if column is None else self._table.columns[column][i]
         return FAILED if is_missing(said) else str(said).strip()
 
+    def _steps(self, i: int) -> Steps:
+        """Returns step and value of each report in a row, checked. Of a CSV file, they are JSON."""
+        if self._curves is None:
+            return ()
+        found = self._table.columns[self._curves][i]
+        try:
+            listed = json.loads(found) if isinstance(found, str) and found else found
+            pairs = [(step, value) for step, value in ([] if is_missing(listed) else listed)]
+        except (TypeError, ValueError, RecursionError):
+            raise self._table.wrong(self._curves, i, "a list of pairs, a step and a value each") from None
+        whole = [(int(step) if isinstance(step, float) and step.is_integer() else step, value) for step, value in pairs]
+        steps = tuple(self._inputs.report(step, value) for step, value in whole)
+        if any(later <= step for (step, _), (later, _) in itertools.pairwise(steps)):
+            raise self._table.wrong(self._curves, i, "a list of pairs, whose steps grow")
+        return steps
+
+    def _stopped(self, i: int) -> str | None:
+        """Returns why the trial of a row was stopped, or None."""
+        state, reason = (self._table.find(name) for name in (STATE, REASON))
+        if state is None or self._table.columns[state][i] != STOPPED or self._is_told(i) or not self._steps(i):
+            return None
+        said = None if reason is None else self._table.columns[reason][i]
+        return STOPPED if is_missing(said) else str(said)
+
     def warn_unread(self) -> None:
         """Warns of columns that mean nothing to the study."""
         known = {column for column in self._columns.values() if column}
-        known |= {*self._values.values(), *self._limits, *self._metrics}
+        known |= {*self._values.values(), *self._limits, *self._metrics, self._curves or STEPS}
         known |= {REWARDS[0]} if len(self._values) > 1 else set()  # It repeats the first objective.
         if unread := self._table.unread(known):
             warn(
@@ -318,9 +363,10 @@ class Reader:
     def _row(self, i: int) -> Imported:
         failed = self._failed(i)
         try:
+            steps, stopped = self._steps(i), self._stopped(i)
             metrics = {name.removeprefix(METRICS): self._table.number(name, i) for name in self._metrics}
             told, reward = self._inputs.observation(
-                self._told(i, failed=failed is not None), self._constraints(i), self._std(i),
+                self._told(i, failed=(failed or stopped) is not None), self._constraints(i), self._std(i),
                 {name: value for name, value in metrics.items() if value is not None},
             )  # fmt: skip
             where = self._where(i)
@@ -330,6 +376,7 @@ class Reader:
                 None if self._by_number else self._inputs.context(self._at("context", self._context, i)),
                 reward, told, None if p is None else number(PROPENSITY, p, low=0.0, open_low=True, high=1.0),
                 self._whole(NUMBER, i), self._number(ASKED, i), self._sides, self._sheet is not None, failed,
+                steps, stopped,
             )  # fmt: skip
         except InvalidInput as error:
             if error.what.startswith("Row "):  # of a cell

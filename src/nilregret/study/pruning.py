@@ -35,7 +35,7 @@ class _Growing:
         self._steps: Array = np.empty(0, dtype=np.int64)
         self._values: Array = np.empty(0)
 
-    def arrays(self, curve: Curve, sign: float, *, best: bool) -> tuple[Array, Array]:
+    def arrays(self, curve: Curve, sign: float, *, best: bool) -> tuple[Any, Array]:
         """Returns steps and values to be maximised of a curve, `(k,)` each, read-only."""
         known, count = len(self._curve), len(curve)
         both = min(known, count)

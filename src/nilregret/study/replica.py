@@ -128,7 +128,6 @@ class Replica:
         self._saved_order = 0  # The order of the last event for which they agreed.
         self._changes: dict[int, Trial | None] = {}  # Trials before this call, None for new ones.
         self._new: list[StudyChange] = []  # Changes of the study in this call.
-        self._reports: list[Report] = []  # Reports of trials in this call.
         self._leases = Leases()
         self.curves = Curves(pruning_of(policy), goal)
         self.notes: dict[str, str] = {}
@@ -242,10 +241,11 @@ class Replica:
         stamp = handle.stamp
         if self._new:
             changes_writer(writer, self._new).save_arms(self._new)
-        if self._reports:
-            steps_writer(writer).save_steps(self._reports)
+        each = [(before, self.record[number]) for number, before in self._changes.items()]
+        reports = [report for before, after in each for report in after.curve[before and len(before.curve) :]]
+        if reports:
+            steps_writer(writer).save_steps(sorted(reports))
         if self._has_changes():
-            each = ((before, self.record[number]) for number, before in self._changes.items())
             # A report leaves the row of its trial as it is.
             changes = [Change(*pair) for pair in each if pair[0] is None or pair[0].last_order != pair[1].last_order]
             stamp = writer.save(changes, order=self.record.order)
@@ -260,7 +260,6 @@ class Replica:
         self._saved_order, self._valid, self._uncommitted = self.record.order, True, False
         self._changes.clear()
         self._new.clear()
-        self._reports.clear()
 
     def _roll_back(self) -> None:
         """Restores record and state to before the call that is not in the storage yet."""
@@ -354,12 +353,11 @@ class Replica:
         if kind == "corrected":
             self._replay()
         else:
-            events: Iterable[Event] = (event,)
             if spaces is not None:
-                events = (Event(event.order, kind, spaces.moved(event.trial)),)
+                event = event._replace(trial=spaces.moved(trial))
             if kind == "stopped":
-                events = self.curves.as_taught(events, self.trials)
-            self.state.receive(events if self.goals == PLAIN else as_rewards(events, self.goals))
+                event = self.curves.taught(event, self.trials)
+            self.state.receive((event,) if self.goals == PLAIN else as_rewards((event,), self.goals))
             if trial.lease_until is not None and kind == "asked":
                 self._leases.add(trial)
         self._current = None
@@ -375,7 +373,6 @@ class Replica:
         self._valid = False  # Until the call is over.
         if self.handle is not None:
             self._changes.setdefault(trial.number, before)
-            self._reports.append(found.curve[-1])
         record.report(found)
         return self.roster.moved(found)
 
@@ -469,7 +466,6 @@ class Replica:
         record, handle = Record(), self.handle
         self._changes.clear()
         self._new.clear()
-        self._reports.clear()
         if handle is None:
             earlier = self.record.as_of(self._saved_order)
             news = News(earlier, UNKNOWN, earlier.changes)

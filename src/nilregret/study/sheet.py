@@ -35,14 +35,14 @@ from ..policy.state import State
 from ..storage.trial import Trial
 from .direction import has_channels
 from .function import Axis, axes, is_active, space_of, value_at
-from .importing import ARMS, REMARKS, SHEET, VALUES
+from .importing import ARMS, REMARKS, SHEET, STEPS, VALUES
 from .transaction import Transaction
 
 ENDINGS = (".csv", ".html")
 MOST_DIGITS = 12  # as many as a decoded value has
 AS_SURE = 0.99  # least share of the probability of the chosen point with which a rounded one satisfies constraints
 MOST_TRIED = 256  # ways to round a point up and down, of which the first inside of the limits is taken
-RESERVED = {*OF_TRIALS, *REWARDS, *LOSSES, *ARMS, REMARKS, SHEET}  # names of columns that are no parameter
+RESERVED = {*OF_TRIALS, *REWARDS, *LOSSES, *ARMS, REMARKS, SHEET} - {STEPS}  # names of columns that are no parameter
 
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>

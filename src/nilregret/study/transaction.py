@@ -23,7 +23,7 @@ from ..policy.engines import Decision
 from ..policy.state import State
 from ..storage.changes import ArmChangeKind, ChangedArm, StudyChange
 from ..storage.record import answer_of, describe_answer
-from ..storage.trial import NO_CURVE, Measured, Other, Plays, Trial, Verdict
+from ..storage.trial import NO_CURVE, Measured, Other, Plays, Report, Trial, Verdict
 from .arms import Arm, Roster
 from .direction import copy_of_state, has_channels
 from .function import settings_at
@@ -210,14 +210,22 @@ class Transaction:
             self._take(queue.require(entry), None, WITHDRAWN, self.now)
 
     def add(
-        self, decision: Decision, context: Array | None, told: Told, reward: float, propensity: float | None = None
-    ) -> Trial:
-        """Records a point that was not asked for, with its answer and the reward in it (see `Study.add`)."""
+        self, decision: Decision, context: Array | None, told: Told, reward: float, propensity: float | None = None,
+        steps: Iterable[tuple[int, float]] = (), stopped: str | None = None,
+    ) -> Trial:  # fmt: skip
+        """Records a point that was not asked for, with its answer and the reward in it (see `Study.add`).
+
+        Its reports, if it has made some, are the events after it. With a reason in `stopped` it has no reward.
+        """
         order, plays = self.order + 1, told.plays
         decision = decision._replace(repeats=1 if plays is None else plays.times)
         trial = self._trial(decision, context, order=order, now=self.now)
         if propensity is not None:  # Of a decision that was made elsewhere.
             trial = trial._replace(propensity=propensity)
+        for at, report in enumerate(steps, start=order + 1):
+            trial = trial.with_report(Report(at, trial.asked_at, trial.number, *report, "go"))
+        if stopped is not None:
+            return self._replica.put(trial.as_stopped(reason=stopped, order=order, time=trial.asked_at), "stopped")
         answered = trial.answered(
             reward=reward, constraints=told.constraints, order=order, time=trial.asked_at, plays=plays, std=told.std,
             measured=told.measured, others=told.others,
