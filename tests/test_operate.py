@@ -164,8 +164,8 @@ def test_trials_that_report_and_are_stopped(oven):
     run("ask", *oven, "--count", 3)
     assert "stopped" not in run("studies", "studies.db")
     assert run("report", *oven, 0, 1, -0.5) == "go on\n"
-    assert data("report", *oven, 0, 4, 0.25) == {"go_on": True}
-    assert data("report", *oven, 0, 4, 0.25) == {"go_on": True}
+    assert data("report", *oven, 0, 4, 0.25) == {"go_on": True, "verdict": "go"}
+    assert data("report", *oven, 0, 4, 0.25) == {"go_on": True, "verdict": "go"}
     assert "step 2" in run("report", *oven, 0, 2, 0.25, code=3)
     assert "`value`" in run("report", *oven, 0, 5, "nan", code=1)
     assert data("show", *oven)["pending"][0]["steps"] == [[1, -0.5], [4, 0.25]]
@@ -355,7 +355,9 @@ def test_errors_speak_of_options_and_not_of_python(folder, oven):
         ["add", here, "arms", "[9]", 1], ["add", here, "oven", "{}", 1], ["add", here, "clicks", "[0.5]", 0.5],
         ["import", here, "oven", "bad.csv"], ["import", here, "oven", "row.csv"], ["import", here, "oven", "bad.jsonl"],
         ["import", here, "oven", "bad.arrow"], ["import", here, "oven", "bad.parquet"],
-        ["rename", here, "arms", "oven"],
+        ["report", here, "arms", 0, 3, 0.5], ["report", here, "limits", 0, -1, 0.5],
+        ["report", here, "limits", 0, 1, "inf"], ["report", here, "limits", 9, 1, 1], ["stop", here, "arms", 0],
+        ["stop", here, "limits", 0], ["stop", here, "limits", 0, " "], ["rename", here, "arms", "oven"],
         ["create", here, "oven", "oven.toml", "--seed", 9], ["create", here, "new", "bad.json"],
         ["create", here, "new", "empty.toml"], ["create", here, "new", "kernel.toml"], ["tune", "work.toml"],
         ["work", here, "seen", "m:f", "--trials", 3], ["work", here, "arms", "json:nothing", "--trials", 3],

@@ -273,14 +273,21 @@ def abandon(storage: str, study: str, number: int, reason: str, *, as_json: bool
 def report(storage: str, study: str, number: int, step: int, value: float, *, as_json: bool) -> None:
     """Tell the VALUE of trial NUMBER of STUDY after a STEP of its evaluation. Prints "go on" or "stop".
 
-    The rule of the study judges (`pruning` in [policy]). Without one every trial goes on. To tell the same again
-    records nothing, and is judged anew.
+    The rule of the study judges (`pruning` in [policy]). Without one every trial goes on. A rule that pauses trials
+    says "wait". To tell the same again records nothing, and is judged anew.
     """
-    go_on = opened_study(storage, study).report(number, step, value)
+    from ..study.transaction import Failed
+
+    found = opened_study(storage, study)
+    told = found.inputs.report(step, value)
+    (done,) = found.group_commit([lambda transaction: transaction.report(number, *told)[1]], seconds=1.0)
+    if isinstance(done, Failed):
+        raise done.error
+    go_on = done in ("go", "spared")
     if as_json:
-        print_json({"go_on": go_on})
+        print_json({"go_on": go_on, "verdict": done})
     else:
-        echo("go on" if go_on else "stop")
+        echo("go on" if go_on else str(done))
 
 
 @study_command("Stop a trial that is not worth going on with.")

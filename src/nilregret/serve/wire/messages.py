@@ -117,8 +117,9 @@ class StudyRequest(Request, frozen=True):
         Meta(
             description='How to decide, in the words of `[policy]` in a file: {"algorithm": "gp_ucb", "kernel": '
             '{"type": "matern"}, "noise": 0.1}. Left out: {"algorithm": "auto"}, which takes `noise`, `budget`, '
-            "`parallel`, `world`, `answers`, `reward`, `explore` and `constraints`. Or a whole policy as Python's "
-            "`policy.to_json()` writes it, which says all of it and has a `type`; then nothing of the next seven."
+            "`parallel`, `world`, `answers`, `reward`, `explore`, `pruning` and `constraints`. Or a whole policy as "
+            "Python's `policy.to_json()` writes it, which says all of it and has a `type`; then nothing of the next "
+            "seven."
         ),
     ] = None
     space: Annotated[
