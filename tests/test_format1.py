@@ -51,6 +51,9 @@ def test_what_was_told_is_in_a_file(tmp_path):
     assert [answer.others for answer in front.trials[2].corrected] == [((9.0, None),)]
     assert [trial.state for trial in front.trials[1:5]] == ["failed", "observed", "pending", "observed"]
     assert (front.trials[4].values, front.trials[4].constraints.tolist()) == ((0.25, 1e-9), [0.0])
+    curves = nr.Study.open(storage=restored("steps", tmp_path), name="steps").trials
+    assert {trial.state for trial in curves} == {"observed", "stopped", "failed", "pending"}
+    assert {report.verdict for trial in curves for report in trial.curve} == {"go", "stop", "spared"}
     facts = nr.Study.open(storage=restored("minimised", tmp_path), name="minimised")
     assert (facts.goal, facts.about) == ("minimize", {"units": "kg", "of": ["bread", 3]})
 

@@ -6,6 +6,8 @@ import pickle
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
@@ -16,6 +18,7 @@ import pytest
 import nilregret as nr
 from nilregret.serialize import described
 from nilregret.slots import Median, Pruning
+from nilregret.storage import SqlStorage
 
 from .marks import nightly
 from .waiting import LONG
@@ -458,3 +461,45 @@ def test_a_trial_and_a_study_say_what_was_stopped():
     for page in (stopped._repr_html_(), study._repr_html_()):
         assert "stopped" in page
         assert "0.25" in page
+
+
+def made_earlier(url):
+    """Takes from a database what came with reports, as if an earlier version had made it."""
+    with closing(SqlStorage(url)) as storage, storage.transaction(write=True) as connection:
+        steps, studies = storage.tables.steps.name, storage.tables.studies.name
+        connection.exec_driver_sql(f"DROP TABLE {steps}")
+        connection.exec_driver_sql(f"ALTER TABLE {studies} DROP COLUMN stopped")
+
+
+@pytest.mark.parametrize("kind", ["sqlite", POSTGRESQL])
+def test_a_database_of_an_earlier_version_takes_reports_once_it_is_opened(kind, places):
+    url = places(kind)()
+    study = nr.Study(policy(Above(level=0.2)), storage=url)
+    for _ in range(3):
+        study.tell(study.ask(), 0.5)
+    known = list(study.trials)
+    study.close()
+    made_earlier(url)
+    with ThreadPoolExecutor(4) as pool:
+        opened = list(pool.map(lambda _: nr.Study.open(storage=url), range(4)))
+    assert [list(study.trials) for study in opened] == [known] * 4
+    play(opened[0], 4)
+    assert same(opened[1], opened[2])
+    assert [summary.stopped for _, summary in opened[3].storage.summaries()] == [
+        sum(trial.state == "stopped" for trial in opened[3].trials)
+    ]
+
+
+def test_an_upgrade_that_is_interrupted_leaves_the_file_as_it_was(tmp_path, monkeypatch):
+    url = f"sqlite:///{tmp_path}/a.db"
+    nr.Study(policy(), storage=url).close()
+    made_earlier(url)
+    with monkeypatch.context() as patch:
+        patch.setattr("nilregret.storage.database.STOPPED", "no such column")
+        with pytest.raises(KeyError):
+            nr.Study.open(storage=url)
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        assert "steps" not in {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    connection.close()
+    study = nr.Study.open(storage=url)
+    assert study.report(study.ask(), 1, 0.5)

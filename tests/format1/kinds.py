@@ -166,6 +166,17 @@ def earlier():
     return nr.auto(LINE, like=study)
 
 
+def training(study, at):
+    """Reports until it is not worth going on, fails once, and leaves the last trial running."""
+    trial = study.ask()
+    for step in range(1, 7):
+        if not study.report(trial, step, value(trial) * (1.0 - 0.6**step)):
+            return study.stop(trial)
+        if at % 7 == 3:
+            return study.fail(trial, "it broke")
+    return study.tell(trial, value(trial)) if at % 7 != 5 else trial
+
+
 limited = partial(one_round, constraints=1)
 
 KINDS = {
@@ -217,6 +228,11 @@ KINDS = {
     ),
     "queue": Kind(lambda: nr.gp_ucb(SPACE.grid(3), nr.Matern(2.5, 0.5), noise=0.1), queueing, 8),
     "paper": Kind(lambda: nr.auto(OPTIONS), on_paper, 6),
+    "steps": Kind(lambda: gp().using(pruning=nr.slots.Median(steps=6, finished=3, explore=0.3)), training, 20),
+    "paused": Kind(
+        lambda: gp().using(pruning=nr.slots.Halving(steps=6, first=0.3, pause=True, of="best")), training, 12,
+        {"goal": "minimize"},
+    ),
     "objectives": Kind(
         lambda: nr.auto(SPACE, objectives=("loss", "size"), constraints=1), several_objectives, 9,
         {"goal": ("minimize", "maximize")},
