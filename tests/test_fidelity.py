@@ -116,7 +116,7 @@ def test_a_setting_that_is_asked_for_is_kept():
         (lambda: nr.Fidelity("rows", 10, 10), "the full setting"),
         (lambda: nr.Fidelity("a b", 1, 10), "name of an argument"),
         (lambda: nr.Fidelity("rows", 1, 10, cost="seconds"), "`cost`"),
-        (lambda: nr.auto(SPACE, fidelity="rows"), "make it with `nr.Fidelity"),
+        (lambda: nr.auto(SPACE, fidelity="rows"), "Make it with `nr.Fidelity"),
         (lambda: nr.auto(SPACE, fidelity=ROWS, objectives=2), "`objectives` and `fidelity`"),
         (lambda: nr.auto(SPACE, fidelity=ROWS, constraints=1), "`constraints` and `fidelity`"),
         (lambda: nr.auto(SPACE, fidelity=ROWS, pruning="median"), "`pruning` and `fidelity`"),

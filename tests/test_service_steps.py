@@ -63,6 +63,45 @@ def test_a_decision_reports_and_is_stopped(client):
     assert b'"steps":[[1,0.5],[4,0.75]]' in exported.replace(b" ", b"")
 
 
+@pytest.mark.parametrize(("rule", "verdict", "reason"), [
+    ({"type": "median", "finished": 2}, "stop", "median: 3 after step 1, and the median of finished trials there is "
+     "1.5"),
+    ({"type": "median", "finished": 2, "explore": 1}, "spared", "by hand after step 1"),
+    ({"type": "halving", "steps": 2, "first": 0.5, "pause": True}, "wait", "halving: 3 after step 1, place 3 of 3"),
+])  # fmt: skip
+def test_a_rule_judges(rule, verdict, reason):
+    with Client(MemoryStorage()) as client:
+        space = {"x": {"type": "float", "low": 0, "high": 1}}
+        body = {"space": space, "goal": "minimize", "policy": {"pruning": rule}}
+        assert client.put(AT, body)[0] == 201
+        assert client.put(AT, body)[0] == 200
+        for value in (1.0, 2.0):
+            decision = asked(client)
+            report(client, decision, 1, value)
+            told(client, decision, value)
+        bad = asked(client)
+        assert report(client, bad, 1, 3.0) == (200, {"go_on": verdict == "spared", "verdict": verdict})
+        assert client.get(f"{AT}/decisions/{bad['id']}")[1]["state"] == "pending"  # The worker stops it.
+        assert client.get(f"{AT}/events")[1]["events"][-1]["verdict"] == verdict
+        assert client.post(f"{at(bad)}/stop", {})[1]["reason"] == reason
+        assert report(client, bad, 1, 3.0)[1]["go_on"] is False  # A retry after the stop.
+
+
+def test_a_paused_decision_asks_whether_it_may_go_on():
+    with Client(MemoryStorage()) as client:
+        rule = {"type": "halving", "steps": 2, "first": 0.5, "pause": True, "factor": 2}
+        space = {"x": {"type": "float", "low": 0, "high": 1}}
+        client.put(AT, {"space": space, "policy": {"pruning": rule}})
+        first, paused, third, fourth = (asked(client) for _ in range(4))
+        report(client, first, 1, 2.0)
+        assert report(client, paused, 1, 1.0)[1] == {"go_on": False, "verdict": "wait"}
+        for decision in (third, fourth):
+            report(client, decision, 1, 0.0)
+        events = client.get(f"{AT}/events")[1]["events"]
+        assert report(client, paused, 1, 1.0)[1] == {"go_on": True, "verdict": "go"}
+        assert client.get(f"{AT}/events")[1]["events"] == events
+
+
 def test_an_answer_follows_a_stop_by_correction_alone(client):
     decision = asked(client)
     report(client, decision, 1, 0.5)

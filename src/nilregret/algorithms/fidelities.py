@@ -60,7 +60,8 @@ def checked_fidelity(fidelity: object) -> Fidelity:
     """Returns the setting, or raises `InvalidInput`."""
     part: Fidelity | None = part_of("fidelity", fidelity)
     if part is None:
-        raise InvalidInput(f"`fidelity` is {shown(fidelity)}: make it with `nr.Fidelity('rows', 1_000, 100_000)`.")
+        said = f"`fidelity` is {shown(fidelity)}: it must be a setting."
+        raise InvalidInput(said, advice="Make it with `nr.Fidelity('rows', 1_000, 100_000)`.")
     return part
 
 

@@ -125,7 +125,7 @@ LEFT_OUT_LIVE = {
     "constraints": "how many there are stands beside the policy, and in which sense they hold is this algorithm's own",
     "change_points": LEFT_OUT["change_points"],
     "like": "earlier studies are read by programs in Python: `policy.to_json()` holds what they know",
-    "fidelity": "settings are for objectives in Python: `nr.minimize(..., fidelity=...)`",
+    "fidelity": "a whole policy, as Python writes it, may have one",
 }
 _CONSTRAINED = (
     "needs constraint values with every reward, told from Python: `study.tell(trial, reward, constraints=g)`. "
