@@ -128,6 +128,8 @@ def test_a_page_stays_up_to_date_by_itself(browser, base, url):
         until(page, f"before => {picture('progress')} != before", before)
         settled(page)
         assert "0.75" in page.locator("#table-progress").inner_text()  # open as it was
+        study.tell(study.ask(), 0.875)  # Within the throttle of the picture.
+        until(page, "document.querySelector('#table-progress').textContent.includes('0.875')")
         assert study.report(study.ask(), 1, 0.5)
         until(page, "!!document.querySelector('#curves [data-scene]')")
         assert page.wrong == []

@@ -81,6 +81,14 @@
   window.setInterval(look, POLL);
   document.addEventListener("visibilitychange", look);
 
+  // A part with a throttle drops changes within its time, also the last one: after a pause all parts look again.
+  var pauses = [2200, 30500], later = [];
+  document.body.addEventListener("study-changed", function (event) {
+    if (event.detail && event.detail.later) return;
+    later.forEach(window.clearTimeout);
+    later = pauses.map(function (pause) { return window.setTimeout(function () { window.htmx.trigger(document.body, "study-changed", { later: true }); }, pause); });
+  });
+
   function lost(said) {
     var line = document.getElementById("lost");
     if (line && line.textContent !== said) line.textContent = said;
