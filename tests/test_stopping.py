@@ -13,7 +13,7 @@ from nilregret.errors import InvalidInput
 from nilregret.slots.costs import cost_of
 from nilregret.testing import check_policy
 from nilregret.tuning.loop import Loop
-from nilregret.tuning.outcome import Evaluation
+from nilregret.tuning.objective import Evaluation
 
 SPACE = nr.Space(x=nr.Float(-5, 5), y=nr.Float(0, 1))
 ARMS = nr.Arms.grid(0, 1, 20)

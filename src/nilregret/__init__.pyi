@@ -55,7 +55,7 @@ from .tuning import Result as Result
 from .tuning import maximize as maximize
 from .tuning import minimize as minimize
 from .tuning.api import run as run
-from .tuning.outcome import current_trial as current_trial
+from .tuning.objective import current_trial as current_trial
 from .tuning.stop import Enough as Enough
 
 __version__: str

@@ -333,7 +333,8 @@ def work(storage: str, study: str, objective: str, trials: int, lease: float, ti
     OBJECTIVE is module:function, called with the parameters as keyword arguments, or a tuning file (TOML), whose
     [objective] it is. SIGTERM and Ctrl-C give up the trial that is under way, at once.
     """
-    from ..tuning.loop import Lease, Loop, TimeLimited
+    from ..tuning.loop import Lease, Loop
+    from ..tuning.objective import TimeLimited
     from ..tuning.toml.evaluation import task_of
 
     found = opened_study(storage, study)

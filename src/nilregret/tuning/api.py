@@ -13,6 +13,7 @@ from ..domains.domain import Arms, Box, D, Domain, Space, check_domain
 from ..errors import InvalidInput
 from ..study.direction import AnyPolicy, Goal, check_policy
 from ..study.study import Study
+from .objective import Objective
 from .open_study import (
     check_alone,
     check_constraint_count,
@@ -22,7 +23,7 @@ from .open_study import (
     named_goals,
     open_study,
 )
-from .outcome import ConstraintReader, Objective, checked_objectives
+from .outcome import ConstraintReader, checked_objectives
 from .result import Result
 from .run_options import Callback, Constraint, RunOptions, check_no_context
 from .stop import Enough

@@ -6,151 +6,29 @@ on nothing else. One evaluation at a time is an executor with one worker, which 
 
 from __future__ import annotations
 
-import re
-import threading
 from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from concurrent import futures
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from queue import SimpleQueue
 from time import monotonic, sleep
-from typing import Any, final
+from typing import Any, Literal, TypeVar, cast, final
 from uuid import uuid4
 
 from .._utils.checks import counted
 from .._utils.executors import HOPELESS
 from .._utils.numerals import exact
 from ..errors import InvalidInput, NoRegretError, StorageError, TrialError, exception_text, warn
-from ..storage.record import Trial
+from ..storage.trial import Trial, Verdict
+from ..study.pruning import pruning_of
 from ..study.study import Study
-from .outcome import Outcome, Task, where
+from ..study.transaction import Transaction
+from .objective import Task, steps_of, where
+from .outcome import Outcome, Unusable
 
-LONGEST = 1e8  # Seconds.
-# Seconds after which an idle process ends by itself, since its owner may have been killed. The time is shorter in a
-# worker of a user's executor, because the shutdown of that executor waits for the process.
-IDLE, IDLE_IN_WORKER = 60.0, 2.0
-
-_task: list[Task] = []  # The task of this process, if it evaluates.
-
-
-def _receive(task: Task) -> None:
-    _task[:] = [task]
-
-
-def _ready() -> None:
-    """Returns nothing. A call that succeeds shows that the process has started and holds the task."""
-
-
-def _evaluate(trial: Trial) -> Outcome:
-    return _task[0](trial)._replace(error=None)  # Some exceptions cannot be sent to another process.
-
-
-@final
-class TimeLimited:
-    """A task with a time limit, which ends the task and every process that it has started.
-
-    Each calling thread has one process, which stays for the next call with all that its modules loaded or cached. The
-    time limit ends the process. A `TimeLimited` may be sent to other processes, which then have a process each.
-
-    Args:
-        task: a function from a trial to an outcome.
-        seconds: time limit of one call, not counting the start of the process.
-    """
-
-    def __init__(self, task: Task, seconds: float, *, token: str = "") -> None:
-        self._task, self._seconds, self._token = task, seconds, token or uuid4().hex
-        self._idle = IDLE_IN_WORKER if token else IDLE
-        self._own = threading.local()
-        self._pools: list[Any] = []
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (self._token, self._task, self._seconds)
-
-    def __call__(self, trial: Trial) -> Outcome:
-        """Returns the outcome. It has a reason if there was no answer in time, or if the process died."""
-        pool = self._ready_pool()
-        try:
-            outcome: Outcome = pool.submit(_evaluate, trial).result(timeout=self._seconds)
-        except TimeoutError:
-            self._end(pool)
-            return Outcome(reason=f"no answer within {self._seconds:g} s")
-        except BrokenExecutor as error:
-            self._end(pool)
-            return Outcome(reason=f"its process ended without an answer{_status(error)}: out of memory, or a crash?")
-        except BaseException:  # After an interrupt no caller waits for the answer.
-            self._end(pool)
-            raise
-        return outcome
-
-    def start(self) -> None:
-        """Starts this thread's process now, with an error if the objective cannot be sent to a process."""
-        self._ready_pool()
-
-    def close(self) -> None:
-        """Ends the processes, and with them the calls of other threads."""
-        for pool in self._pools[:]:
-            self._end(pool)
-
-    def _ready_pool(self) -> Any:
-        import loky
-
-        pool = getattr(self._own, "pool", None)
-        if pool is None or pool not in self._pools:
-            pool = loky.ProcessPoolExecutor(
-                max_workers=1, timeout=self._idle, initializer=_receive, initargs=(self._task,)
-            )
-            self._pools.append(pool)
-            self._own.pool = pool
-        try:
-            with _may_have_children():
-                pool.submit(_ready).result()
-        except Exception as error:  # Users' objects may raise anything when they are sent.
-            self._end(pool)
-            raise InvalidInput(
-                f"The process that a time limit needs could not start with this objective ({exception_text(error)}). "
-                "Usually it, or something that it uses, cannot be sent to another process: define it in a module, "
-                "make what it uses (files, connections, models) inside it, or leave `timeout` out."
-            ) from error
-        return pool
-
-    def _end(self, pool: Any) -> None:
-        if pool in self._pools:
-            self._pools.remove(pool)
-        pool.shutdown(wait=True, kill_workers=True)
-
-
-@contextmanager
-def _may_have_children() -> Iterator[None]:
-    """Allows child processes in a daemonic process, such as a worker of a Dask cluster.
-
-    The children end by themselves after some idle seconds, and when this process ends.
-    """
-    from multiprocessing import current_process
-
-    ours: dict[str, Any] = getattr(current_process(), "_config", {})
-    forbidden = ours.get("daemon", False)
-    if forbidden:
-        ours["daemon"] = False
-    try:
-        yield
-    finally:
-        if forbidden:
-            ours["daemon"] = True
-
-
-_received: dict[str, TimeLimited] = {}  # Tasks sent to this process. Later calls reuse their processes.
-
-
-def _unpickled(token: str, task: Task, seconds: float) -> TimeLimited:
-    return _received.setdefault(token, TimeLimited(task, seconds, token=token))
-
-
-def _status(error: BrokenExecutor) -> str:
-    """Returns the exit status of a process that ended by itself, in brackets."""
-    codes = re.findall(r"\{(.*?)\}", str(error))
-    return f" ({codes[-1]})" if codes else ""
-
+T = TypeVar("T")
 
 CANCELLED = "its evaluation was cancelled"
 LEFT_OUT = (
@@ -215,9 +93,39 @@ class TimeLeft:
         return f"seconds: the {exact(self.seconds)} s were over"
 
 
+def is_stepwise(executor: Executor | None) -> bool:
+    """Returns whether trials can report step by step. A generator cannot be sent to another process half-way."""
+    apart: Any = getattr(futures, "InterpreterPoolExecutor", ())  # It is an executor of threads by name alone.
+    return isinstance(executor, ThreadPoolExecutor | ThisThread | None) and not isinstance(executor, apart)
+
+
+GOING: tuple[Verdict, ...] = ("go", "spared")  # The verdicts after which a trial goes on.
+Ending = Literal["stop", "wait", "left"]  # Why a trial does not go on. A trial that is left has its answer already.
+
+
+@final
+class Walk:
+    """An evaluation under way or paused.
+
+    Attributes:
+        trial: its trial.
+        steps: its further steps.
+        step: number of the last one, from 1. Reports of steps that were on record before are passed over.
+        last: the last report, step and value, or None.
+    """
+
+    def __init__(self, trial: Trial, task: Task) -> None:
+        self.trial, self.steps, self.step = trial, steps_of(task, trial), 0
+        self.last = trial.steps[-1] if trial.curve else None
+
+
 @final
 class Loop:
     """Evaluations of a study's trials.
+
+    A trial that reports is paused if the pruning rule says so and the task can wait. It goes on before a new trial
+    begins, once the rule says so. At the end of the run paused trials are stopped. After an interrupt or an error they
+    stay pending, and a later run asks the rule again before it begins them anew.
 
     Args:
         study: the study that has the trials.
@@ -250,18 +158,22 @@ class Loop:
         self._executor, self._in_flight, self._lease = executor or ThisThread(), in_flight, lease
         self._time, self._enough = time, enough
         self._over: str | None = None  # The reason why no trial was begun the last time.
+        self._reason: str | None = None  # The reason to end the run now.
+        self._closed = False  # Whether the run has ended, which closes evaluations in other threads.
+        self._stepwise, self._waits = is_stepwise(executor), lease is None and getattr(task, "waits", False)
         known = list(study.trials)
         # A stopped run left trials pending, which are evaluated first. Trials with a lease belong to other workers.
-        resumed = [trial for trial in known if trial.state == "pending" and trial.lease_until is None]
-        self._resumed = deque(resumed if lease is None else [])
-        self._has_value = any(trial.state == "observed" for trial in known)
+        resumed = [Walk(trial, task) for trial in known if trial.state == "pending" and trial.lease_until is None]
+        self._resumed = deque(walk for walk in resumed if lease is None and not walk.last)
+        self._paused = {walk.trial.number: walk for walk in resumed if lease is None and walk.last}
+        self._has_value = any(trial.state in ("observed", "stopped") for trial in known)
         self._valued = 0  # Values in this run.
         self._failed = 0  # Failures in this run before any value.
         self._left_out: set[str] = set()  # Entries of answers that a warning has named.
         self._cancelled = 0  # Cancellations since the last answer.
         self._token = uuid4().hex  # It identifies this run.
         self._asked: dict[int, Trial] = {}
-        self._under_way: dict[Future[Any], Trial] = {}
+        self._under_way: dict[Future[Any], Walk] = {}
         self._done: SimpleQueue[Future[Any]] = SimpleQueue()
         self.evaluated = 0
 
@@ -272,11 +184,11 @@ class Loop:
         """
         try:
             self._fill()
-            while self._under_way:
-                reason = self._finish(self._done.get())
-                if reason is not None:
-                    return reason
+            while self._under_way and self._reason is None:
+                self._finish(self._done.get())
                 self._fill()
+            for walk in list(self._paused.values()):
+                self._stop(walk)
         except BrokenExecutor as error:
             if not self._has_value:
                 raise NoRegretError(
@@ -289,39 +201,61 @@ class Loop:
             self._release()
             raise
         finally:
-            for future in self._under_way:
-                future.cancel()  # It has an effect on evaluations that have not begun.
-        return self._over
+            self._closed = True
+            for walk in self._paused.values():
+                walk.steps.close()
+            for future, walk in self._under_way.items():
+                if future.cancel() or future.done():  # An evaluation that runs is closed in its thread.
+                    walk.steps.close()
+        return self._reason or self._over
 
-    def _next(self) -> Trial | None:
+    def _next(self) -> Walk | None:
         """Returns the next trial to evaluate, or None if there are as many as wanted, or none is to begin."""
         trials = self._study.trials
         count = len(trials) if self._lease is None else sum(trial.state != "abandoned" for trial in trials)
-        if count >= self._wanted and not self._resumed:
+        new = count < self._wanted or bool(self._resumed)
+        if self._reason is not None or not (new or self._paused):
             return None
         if self._time is not None and not self._time.left:
-            self._over = self._time.reason
+            over: str | None = self._time.reason
         else:
-            self._over = None if self._enough is None or self._resumed else self._enough()
-        if self._over is not None:
+            over = None if self._enough is None or self._resumed else self._enough()
+        self._over = over if new else None
+        if over is not None:
             return None
+        for walk in list(self._paused.values()):
+            if self._goes_on(walk):
+                return self._paused.pop(walk.trial.number)
         if self._resumed:
             return self._resumed.popleft()
-        return self._study.ask(lease=None if self._lease is None else self._lease.seconds)
+        if not new or self._reason is not None:
+            return None
+        return Walk(self._study.ask(lease=None if self._lease is None else self._lease.seconds), self._task)
+
+    def _goes_on(self, walk: Walk) -> bool:
+        """Returns whether a paused trial may go on now. If the rule stops it now, it is stopped."""
+        verdict = self._report(walk, *cast(Any, walk.last))
+        if verdict not in ("wait", *GOING):
+            self._stop(walk)
+        return verdict in GOING
 
     def _fill(self) -> None:
         """Submits trials to the executor until as many are under way as may be, or no more are to begin."""
-        while len(self._under_way) < self._in_flight and (trial := self._next()) is not None:
-            self._begin(trial)
+        while len(self._under_way) < self._in_flight and (walk := self._next()) is not None:
+            self._begin(walk)
 
-    def _begin(self, trial: Trial) -> None:
-        """Submits a trial to the executor."""
+    def _begin(self, walk: Walk) -> None:
+        """Submits a trial to the executor, or goes on with it."""
+        trial = walk.trial
         self._asked[trial.number] = trial
         if self._time is not None:
             self._time.begin()
         try:
-            # Dask evaluates equal calls once. The token makes the calls of equal points different.
-            future = self._executor.submit(_evaluated, self._task, trial, f"{self._token}-{trial.number}")
+            if self._stepwise:
+                future = self._executor.submit(self._walked, walk)
+            else:
+                # Dask evaluates equal calls once. The token makes the calls of equal points different.
+                future = self._executor.submit(_evaluated, self._task, trial, f"{self._token}-{trial.number}")
         except (BrokenExecutor, NoRegretError):
             raise
         except RuntimeError as error:
@@ -330,37 +264,104 @@ class Loop:
             ) from error
         except Exception as error:  # An executor that lost its workers may raise anything.
             raise BrokenExecutor(exception_text(error)) from error
-        self._under_way[future] = trial
+        self._under_way[future] = walk
         future.add_done_callback(self._done.put)
 
-    def _finish(self, future: Future[Any]) -> str | None:
-        """Records the outcome of an evaluation. Returns a reason to stop, or None."""
-        trial, outcome = self._under_way.pop(future), _outcome(future)
-        reason = self._abandon(trial) if outcome is None else self._record(trial, outcome)
-        self._asked.pop(trial.number, None)
-        return reason
+    def _walked(self, walk: Walk) -> Outcome | Ending | NoRegretError:
+        """Returns the outcome of a trial, or why it does not go on. It runs in the thread of a worker."""
+        known, verdict = walk.last[0] if walk.last else 0, "go"
+        try:
+            while verdict in GOING:
+                try:
+                    value = next(walk.steps)
+                except StopIteration as end:
+                    return cast(Outcome, end.value)
+                walk.step += 1
+                if walk.step > known:
+                    verdict = self._report(walk, walk.step, value)
+        except Unusable as error:
+            return Outcome(reason=str(error), malformed=True)
+        except NoRegretError as error:
+            return error
+        finally:
+            if verdict != "wait":
+                walk.steps.close()
+        return cast(Ending, verdict)
 
-    def _record(self, trial: Trial, outcome: Outcome) -> str | None:
+    def _report(self, walk: Walk, step: int, value: float) -> Verdict | Ending:
+        """Reports a step, and returns the verdict on the trial."""
+        if self._closed:
+            return "left"
+        replica, number = self._study.replica, walk.trial.number
+        try:
+            checked = replica.inputs.report(step, value)
+        except InvalidInput as error:
+            raise Unusable(str(error)) from error
+        try:
+            _, verdict = self._patiently(lambda: replica.write(Transaction(replica).report, number, *checked))
+        except TrialError as error:
+            return self._answered(walk, error)
+        walk.last = checked
+        return "stop" if verdict == "wait" and not self._waits else verdict
+
+    def _answered(self, walk: Walk, error: TrialError) -> Ending:
+        """Returns what becomes of a trial that was answered by others. It may have been stopped by hand."""
+        if self._study.trials[walk.trial.number].state == "stopped":
+            return "stop"
+        if self._lease is None:
+            raise error
+        self._lease.say(f"trial {walk.trial.number}: {error}")  # Another process answered first, and that holds.
+        return "left"
+
+    def _finish(self, future: Future[Any]) -> None:
+        """Records the outcome of an evaluation, or pauses it."""
+        walk, outcome = self._under_way.pop(future), _outcome(future)
+        if isinstance(outcome, Outcome):
+            outcome = self._record(walk, outcome)
+        elif outcome == "stop":
+            self.evaluated += 1
+        if outcome == "stop":
+            self._stop(walk)
+        elif outcome == "wait":
+            self._paused[walk.trial.number] = walk
+            return
+        elif outcome is None:
+            self._abandon(walk.trial)
+        self._asked.pop(walk.trial.number, None)
+
+    def _stop(self, walk: Walk) -> None:
+        """Records that a trial was stopped."""
+        walk.steps.close()
+        self._paused.pop(walk.trial.number, None)
+        self._has_value, self._valued = True, self._valued + 1
+        trial = self._patiently(lambda: self._study.stop(walk.trial))
+        self._reason = self._ended(trial) or self._reason
+
+    def _record(self, walk: Walk, outcome: Outcome) -> Ending:
+        """Records an outcome. Returns "stop" if others have stopped the trial meanwhile."""
         self._cancelled = 0
         self.evaluated += 1
+        try:
+            for step, value in enumerate(outcome.curve, 1):
+                if not walk.last or step > walk.last[0]:
+                    self._report(walk, step, value)
+        except Unusable as error:
+            outcome = Outcome(reason=str(error), malformed=True)
         if outcome.malformed and not self._valued:
             self._release()
-            raise InvalidInput(malformed(trial, outcome))
+            raise InvalidInput(malformed(walk.trial, outcome))
         try:
-            trial = self._tell(trial, outcome)
+            trial = self._patiently(lambda: _told(self._study, walk.trial, outcome))
         except TrialError as error:
-            if self._lease is None:
-                raise
-            self._lease.say(f"trial {trial.number}: {error}")  # Another process answered first, and that holds.
-            return None
+            return self._answered(walk, error)
         self._warn(outcome)
         self._valued += outcome.value is not None
         self._has_value = self._has_value or self._valued > 0
         self._failed += outcome.value is None
-        reason = self._ended(trial)
+        self._reason = self._ended(trial) or self._reason
         if not self._has_value and self._failed >= HOPELESS and self._lease is None:
             raise NoRegretError(nothing_works(self._failed, trial)) from outcome.error
-        return reason
+        return "left"
 
     def _warn(self, outcome: Outcome) -> None:
         """Warns once of each entry of an answer that no trial can keep."""
@@ -369,22 +370,21 @@ class Loop:
             self._left_out.update(new)
             warn(f"Answers have {counted(len(new), 'entry')} {', '.join(new)}, which {LEFT_OUT}")
 
-    def _tell(self, trial: Trial, outcome: Outcome) -> Trial:
-        """Tells the study the outcome. A worker with a lease retries while the storage is away."""
+    def _patiently(self, act: Callable[[], T]) -> T:
+        """Returns the result of a write. A worker with a lease retries while the storage is away."""
         for seconds in () if self._lease is None else RETRIES:
             try:
-                return _told(self._study, trial, outcome)
+                return act()
             except StorageError:
                 self._lease.wait(seconds)  # type: ignore[union-attr]  # There are retries with a lease only.
-        return _told(self._study, trial, outcome)
+        return act()
 
-    def _abandon(self, trial: Trial) -> str | None:
+    def _abandon(self, trial: Trial) -> None:
         """Records that an evaluation was cancelled, which tells nothing about its point."""
-        reason = self._ended(self._study.abandon(trial, CANCELLED))
+        self._reason = self._ended(self._study.abandon(trial, CANCELLED)) or self._reason
         self._cancelled += 1
-        if reason is None and self._cancelled >= HOPELESS:
-            return f"executor: it cancelled {self._cancelled} evaluations one after the other"
-        return reason
+        if self._reason is None and self._cancelled >= HOPELESS:
+            self._reason = f"executor: it cancelled {self._cancelled} evaluations one after the other"
 
     def _release(self) -> None:
         """Abandons the trials of an interrupted worker that has a lease."""
@@ -394,9 +394,13 @@ class Loop:
 
 
 def _told(study: Study, trial: Trial, outcome: Outcome) -> Trial:
-    if outcome.value is None:
+    value: Any = outcome.value
+    if value is None:
         return study.fail(trial, outcome.reason or "it gave no reason")
-    return study.tell(trial, outcome.value, constraints=outcome.constraints, std=outcome.std, metrics=outcome.metrics)
+    reported = [value for _, value in study.trials[trial.number].steps]
+    if reported and pruning_of(study.policy).of == "best":
+        value = max(reported) if study.goal == "maximize" else min(reported)
+    return study.tell(trial, value, constraints=outcome.constraints, std=outcome.std, metrics=outcome.metrics)
 
 
 def _evaluated(task: Task, trial: Trial, token: str) -> Outcome:  # noqa: ARG001 - Calls are told apart by the token.
@@ -424,7 +428,7 @@ def malformed(trial: Trial, outcome: Outcome) -> str:
     )
 
 
-def _outcome(future: Future[Any]) -> Outcome | None:
+def _outcome(future: Future[Any]) -> Outcome | Ending | None:
     """Returns the outcome of an evaluation, or None if it was cancelled. Other errors of the executor are reasons."""
     error = None if future.cancelled() else future.exception()
     if isinstance(error, BrokenExecutor | KeyboardInterrupt):
@@ -433,5 +437,7 @@ def _outcome(future: Future[Any]) -> Outcome | None:
         return None
     if error is not None:  # The call or its answer could not be sent, or its worker was killed.
         return Outcome(reason=exception_text(error), error=error)
-    outcome: Outcome = future.result()
+    outcome: Outcome | Ending | NoRegretError = future.result()
+    if isinstance(outcome, NoRegretError):  # The report of a step failed.
+        raise outcome
     return outcome

@@ -1,17 +1,12 @@
-"""The call of an objective, and its outcome: numbers to learn from, or the reason why there are none."""
+"""The outcome of an evaluation: numbers to learn from, or the reason why there are none."""
 
 from __future__ import annotations
 
-import inspect
 import math
-import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple, final
 
@@ -20,11 +15,10 @@ import numpy as np
 from .._utils.checks import LARGEST_REWARD, integer, many, only_entry, real, shown
 from .._utils.numerals import exact
 from ..algorithms.schema import within
-from ..domains.domain import Arms, Domain, Space
-from ..errors import SHOWN, InvalidInput, TrialError, exception_text, printable
+from ..errors import SHOWN, InvalidInput, exception_text, printable
 from ..slots.costs import SECONDS
 from ..slots.pareto import checked_names
-from ..storage.trial import MOST_METRICS, Trial, is_metric_name, metric_of
+from ..storage.trial import MOST_METRICS, is_metric_name, metric_of
 from ..study.direction import Goal, check_goal
 
 ALIKE = 0.7  # The likeness of two names, from 0 to 1, above which one is taken for a slip of the other.
@@ -51,6 +45,7 @@ class Outcome(NamedTuple):
         metrics: further numbers in the answer, by name.
         left_out: names of further entries that are no finite numbers.
         malformed: whether `reason` is a mistake of form, which further evaluations would repeat.
+        curve: the value after each step, if the objective yielded them and they were not reported one by one.
     """
 
     value: float | tuple[float, ...] | None = None
@@ -61,6 +56,7 @@ class Outcome(NamedTuple):
     metrics: Mapping[str, float] | None = None
     left_out: tuple[str, ...] = ()
     malformed: bool = False
+    curve: tuple[float, ...] = ()
 
 
 def attempt(evaluate: Callable[[], Outcome]) -> Outcome:
@@ -269,6 +265,11 @@ class ConstraintReader:
         rules = [str(each) for each in self.each if isinstance(each, Rule)]
         return {"constraints": ", ".join(rules)} if rules else {}
 
+    def value(self, answer: object) -> float:
+        """Returns the value of one objective after a step. Other entries count after the last step alone."""
+        told = self.count > 0 and not self.each
+        return reward_in(answer[0] if told and isinstance(answer, tuple | list) and len(answer) == 2 else answer)
+
     def read(self, answer: object, call: Callable[[Callable[..., Any]], object]) -> Outcome:
         """Returns the reward, the constraint values and the noise in an answer.
 
@@ -432,126 +433,3 @@ def _values(values: Any, count: int) -> tuple[float, ...]:
 
 def _name(function: Any) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
-
-
-Objective = Callable[..., Any]
-Task = Callable[[Trial], Outcome]
-
-_CURRENT: ContextVar[Trial] = ContextVar("trial")
-
-
-def current_trial() -> Trial:
-    """Returns the trial that an objective evaluates, if it is called inside the objective.
-
-    The number, the point and the parameters of the trial can name files, for example. `maximize`, `minimize`, `run`
-    and `nilregret tune` set the trial, in this thread, in other threads, in processes and on a cluster. A shell command
-    has the number in the environment variable NILREGRET_TRIAL. A thread that the objective starts does not know the
-    trial, so pass it on.
-
-    >>> import nilregret as nr
-    >>> def loss(x):
-    ...     return {"reward": x**2, "seed": nr.current_trial().number}
-    >>> result = nr.minimize(loss, nr.Space(x=nr.Float(-1, 1)), trials=3, progress=False)
-    >>> [trial.metrics["seed"] for trial in result.trials]
-    [0.0, 1.0, 2.0]
-
-    Raises:
-        TrialError: no trial is evaluated here.
-    """
-    try:
-        return _CURRENT.get()
-    except LookupError:
-        raise TrialError(
-            "No trial is evaluated here: `current_trial` is for an objective that `maximize`, `minimize` or `run` "
-            "calls. A thread that the objective starts does not know its trial, so pass it on. With ask and tell, "
-            "`study.ask()` returns the trial."
-        ) from None
-
-
-@contextmanager
-def evaluating(trial: Trial) -> Iterator[None]:
-    """Makes a trial the current one (`current_trial`) while the block runs."""
-    token = _CURRENT.set(trial)
-    try:
-        yield
-    finally:
-        _CURRENT.reset(token)
-
-
-def where(trial: Trial) -> Any:
-    """Returns the argument of an objective: a copy of the trial's parameters, or else of its point `(d,)`."""
-    return trial.point.copy() if trial.settings is None else trial.parameters
-
-
-@final
-@dataclass(frozen=True)
-class Evaluation:
-    """A task that calls an objective. It can be sent to other processes if the objective can.
-
-    Attributes:
-        objective: called with keyword arguments for a dict of parameters, else with the point.
-        reader: reads the constraint values of answers.
-        home: number of the process in which this was made.
-    """
-
-    objective: Objective
-    reader: ConstraintReader = UNLIMITED
-    home: int = field(default_factory=os.getpid)
-
-    def __call__(self, trial: Trial) -> Outcome:
-        """Returns the outcome of the objective at the parameters or the point of a trial."""
-        with evaluating(trial):
-            outcome = attempt(partial(self._value, where(trial)))
-        return outcome if os.getpid() == self.home else outcome._replace(error=None)  # Some errors cannot be sent back.
-
-    def _value(self, at: Any) -> Outcome:
-        return self.reader.read(_called(self.objective, at), lambda function: _called(function, at))
-
-
-def _called(function: Objective, at: Any) -> Any:
-    return function(**at) if isinstance(at, dict) else function(at.copy())
-
-
-def check_objective(objective: object, domain: Domain, *, what: str = "`objective`") -> None:
-    """Raises an error, before any evaluation, if the objective cannot be called.
-
-    Args:
-        objective: the function. It must accept all parameters of the domain, and also only those without conditions. If
-            the domain has no parameters, it must accept a point.
-        domain: domain of the points.
-        what: name of the objective, for errors.
-    """
-    if not callable(objective):
-        raise InvalidInput(f"{what} must be a function of the parameters, not {shown(objective)}.")
-    if inspect.iscoroutinefunction(objective):
-        raise InvalidInput(f"{what} is an `async` function: wrap it in one that returns asyncio.run(...) of it.")
-    try:
-        called = inspect.signature(objective)
-    except (TypeError, ValueError):  # Some built-in functions have no signature. The first trial then shows mistakes.
-        return
-    space = domain.space if isinstance(domain, Arms) else domain
-    try:
-        if isinstance(space, Space):
-            for names in (space.parameters, _unconditional(space)):
-                called.bind(**dict.fromkeys(names))
-        else:
-            called.bind(None)
-    except TypeError as error:
-        arguments, hint = _arguments(space)
-        declare = "" if isinstance(space, Space) else "To have the coordinates by name, declare an nr.Space."
-        raise InvalidInput(f"{what} cannot be called with {arguments}: {error}.{hint}", advice=declare) from error
-
-
-def _unconditional(space: Space) -> list[str]:
-    """Returns the names of the parameters without conditions."""
-    return [name for name in space.parameters if space.conditions is None or name not in space.conditions.needs]
-
-
-def _arguments(space: object) -> tuple[str, str]:
-    """Returns a description of the arguments of an objective, and a hint."""
-    if not isinstance(space, Space):
-        return "a point, an array (d,)", ""
-    hint = "" if all(map(str.isidentifier, space.parameters)) else " Names with spaces go to a **dict."
-    if len(_unconditional(space)) < len(space.parameters):
-        hint += " Parameters with conditions are left out where they do not count: give them defaults, or take **dict."
-    return f"the parameters {', '.join(space.parameters)} as keyword arguments", hint

@@ -20,9 +20,10 @@ from ..study.direction import AnyPolicy, Goal
 from ..study.queue import Queue
 from ..study.study import Study
 from ..study.transaction import Transaction
-from .loop import LONGEST, Loop, TimeLeft, TimeLimited, nothing_works
+from .loop import Loop, TimeLeft, nothing_works
+from .objective import LONGEST, Evaluation, Objective, Task, TimeLimited, check_objective
 from .open_study import check_several
-from .outcome import ConstraintReader, Evaluation, Objective, Task, answer_reader, check_objective
+from .outcome import ConstraintReader, answer_reader
 from .progress import Bar
 from .result import Result
 from .stop import Enough, stop_rule

@@ -26,20 +26,9 @@ from ...domains.parameters import Choice
 from ...errors import SHOWN, InvalidInput, exception_text, one_line
 from ...storage.trial import Trial
 from ...study.study import Study
-from ..loop import LONGEST, TimeLimited
+from ..objective import LONGEST, Evaluation, Task, TimeLimited, check_objective, where
 from ..open_study import check_constraint_count, check_objectives, named_goals
-from ..outcome import (
-    ConstraintReader,
-    Evaluation,
-    Malformed,
-    Outcome,
-    Task,
-    Unusable,
-    answer_reader,
-    attempt,
-    check_objective,
-    where,
-)
+from ..outcome import ConstraintReader, Malformed, Outcome, Unusable, answer_reader, attempt
 from ..run_options import check_no_context
 from . import config
 
