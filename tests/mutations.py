@@ -234,8 +234,8 @@ DEFECTS = (
     ),
     Defect(
         "tuning/loop",
-        'if trial.state == "pending" and trial.lease_until is None]',
-        'if trial.state == "pending"]',
+        'for trial in known if trial.state == "pending" and trial.lease_until is None]',
+        'for trial in known if trial.state == "pending"]',
         "test_maximize.py test_workers.py",
         "a trial that two workers evaluate",
     ),

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from .._utils.checks import shown
 from ..domains.domain import Arms, Box, D, Domain, Space, check_domain
 from ..errors import InvalidInput
+from ..slots.pruning import Pruning
 from ..study.direction import AnyPolicy, Goal, check_policy
 from ..study.study import Study
 from .objective import Objective
@@ -19,6 +20,7 @@ from .open_study import (
     check_constraint_count,
     check_cost,
     check_objectives,
+    check_pruning,
     check_several,
     named_goals,
     open_study,
@@ -64,11 +66,13 @@ def optimize(
         check_cost(policy, options.cost)
         _check_fits(policy, space, options.reader)
         check_alone(like, policy)
+        check_pruning(policy, options.pruning, options.steps, options.of)
     study = open_study(
         space, policy, goal=goal, seed=seed, storage=storage,
         name=_name_of(options.objective, goal, stored=storage is not None) if name is None else name,
         budget=options.trials, seconds=options.seconds,
         parallel=options.parallel, reader=options.reader, about=options.reader.facts, like=like,
+        pruning=options.pruning, steps=options.steps, of=options.of,
     )  # fmt: skip
     return options.result(study, storage)
 
@@ -119,6 +123,9 @@ def maximize(
     objectives: Mapping[str, str] | Sequence[str] | None = None,
     policy: AnyPolicy | None = None,
     like: Any = None,
+    pruning: str | Pruning | None = None,
+    steps: int | None = None,
+    of: Literal["last", "best"] | None = None,
     executor: Executor | None = None,
     in_flight: int | None = None,
     timeout: float | None = None,
@@ -149,7 +156,8 @@ def maximize(
         objective: called with the parameters as keyword arguments if the space has names for them (a `Space`, or arms
             of one). Else called with a point, a copied array `(d,)`. Returns a number of Python or numpy, an array of
             one number, or a dict with the entry "reward". An entry "std" beside it is the standard deviation of its
-            noise (see `Study.tell`), unless a constraint names it.
+            noise (see `Study.tell`), unless a constraint names it. A generator function yields such an answer after
+            each step. Each value is on record at once (`trial.steps`), and the last answer is that of the trial.
         space: `Space` of named parameters, `Box` or `Arms`.
         trials: number of trials in all, with failed ones and those on record. None for as many as `seconds` allow.
         enqueue: points to try first, of all parameters or of some, such as `[{"x": 2.0, "kind": "plain"}, {"x": 1.0}]`
@@ -184,6 +192,11 @@ def maximize(
         like: earlier studies of similar problems, which need not be told how similar (see `auto`). The rewards of a
             table are values of this objective: losses, if it is minimised. A run that is resumed goes on with the
             earlier studies that it began with.
+        pruning: rule that stops trials of a generator before their last step: "median", "halving", "predicted", or a
+            part such as `nr.slots.Halving(pause=True)`. The generator is closed, so its `finally` runs. A trial that is
+            paused waits, and its generator with it. By default no trial is stopped.
+        steps: number of steps of a full trial, if known.
+        of: which value of a curve counts, "last" (by default) or "best". With "best" it is also the value of the trial.
         executor: runs several evaluations at once. Any `concurrent.futures.Executor`: a `ThreadPoolExecutor`, a
             `ProcessPoolExecutor` (then the objective must be importable), or `client.get_executor()` of a Dask cluster.
             The executor is not shut down. The trials depend on the order in which answers come, and on nothing else. If
@@ -198,8 +211,8 @@ def maximize(
     """
     options = RunOptions(
         objective=objective, trials=trials, enqueue=enqueue, seconds=seconds, stop=stop, cost=cost,
-        constraints=constraints, objectives=checked_objectives(objectives, "maximize"), executor=executor,
-        in_flight=in_flight, timeout=timeout, callbacks=callbacks, progress=progress,
+        constraints=constraints, objectives=checked_objectives(objectives, "maximize"), pruning=pruning, steps=steps,
+        of=of, executor=executor, in_flight=in_flight, timeout=timeout, callbacks=callbacks, progress=progress,
     )  # fmt: skip
     return optimize("maximize", options, space, seed=seed, storage=storage, name=name, policy=policy, like=like)
 
@@ -220,6 +233,9 @@ def minimize(
     objectives: Mapping[str, str] | Sequence[str] | None = None,
     policy: AnyPolicy | None = None,
     like: Any = None,
+    pruning: str | Pruning | None = None,
+    steps: int | None = None,
+    of: Literal["last", "best"] | None = None,
     executor: Executor | None = None,
     in_flight: int | None = None,
     timeout: float | None = None,
@@ -235,8 +251,8 @@ def minimize(
     """
     options = RunOptions(
         objective=objective, trials=trials, enqueue=enqueue, seconds=seconds, stop=stop, cost=cost,
-        constraints=constraints, objectives=checked_objectives(objectives, "minimize"), executor=executor,
-        in_flight=in_flight, timeout=timeout, callbacks=callbacks, progress=progress,
+        constraints=constraints, objectives=checked_objectives(objectives, "minimize"), pruning=pruning, steps=steps,
+        of=of, executor=executor, in_flight=in_flight, timeout=timeout, callbacks=callbacks, progress=progress,
     )  # fmt: skip
     return optimize("minimize", options, space, seed=seed, storage=storage, name=name, policy=policy, like=like)
 
@@ -256,6 +272,9 @@ def run(
     stop: Enough | float | str | None = None,
     cost: str | None = None,
     constraints: Constraint = None,
+    pruning: str | Pruning | None = None,
+    steps: int | None = None,
+    of: Literal["last", "best"] | None = None,
     executor: Executor | None = None,
     in_flight: int | None = None,
     timeout: float | None = None,
@@ -286,6 +305,9 @@ def run(
         cost: see `maximize`. The study's policy must have it (`nr.auto(space, cost="seconds")`).
         constraints: see `maximize`. If the policy has constraints and none are given, the objective returns
             (value, [g_1, ..., g_m]), or a dict with the entry "constraints".
+        pruning: see `maximize`. The study's policy must have it (`nr.auto(space, pruning="median")`).
+        steps: see `maximize`. The rule of the study's policy must have it.
+        of: see `maximize`. The rule of the study's policy must have it.
         executor: see `maximize`.
         in_flight: number of evaluations at once.
         timeout: seconds that an evaluation may take.
@@ -306,10 +328,11 @@ def run(
         constraints = policy.constraint_count or None
     options = RunOptions(
         objective=objective, trials=trials, enqueue=enqueue, seconds=seconds, stop=stop, cost=cost,
-        constraints=constraints, objectives=named_goals(study), executor=executor, in_flight=in_flight,
-        timeout=timeout, callbacks=callbacks, progress=progress,
+        constraints=constraints, objectives=named_goals(study), pruning=pruning, steps=steps, of=of,
+        executor=executor, in_flight=in_flight, timeout=timeout, callbacks=callbacks, progress=progress,
     )  # fmt: skip
     options.check(policy.domain)
     check_constraint_count(policy, options.reader)
     check_cost(policy, options.cost)
+    check_pruning(policy, pruning, steps, of)
     return options.result(study, study.storage)

@@ -22,7 +22,7 @@ from .._utils.executors import HOPELESS
 from .._utils.numerals import exact
 from ..errors import InvalidInput, NoRegretError, StorageError, TrialError, exception_text, warn
 from ..storage.trial import Trial, Verdict
-from ..study.pruning import pruning_of
+from ..study.pruning import NEVER, pruning_of
 from ..study.study import Study
 from ..study.transaction import Transaction
 from .objective import Task, steps_of, where
@@ -35,6 +35,7 @@ LEFT_OUT = (
     "trials do not keep: metrics are finite numbers, at most 100, under names of one line. The rewards are recorded. "
     "Leave out what was not measured, and save text, lists and models elsewhere."
 )
+REPORTS = "has reported nothing. Usually the objective returns its value: let it `yield` the value after each step."
 STOPPED = "its worker was asked to end"
 RETRIES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # Seconds before an answer is told again that the storage did not take.
 
@@ -169,6 +170,7 @@ class Loop:
         self._has_value = any(trial.state in ("observed", "stopped") for trial in known)
         self._valued = 0  # Values in this run.
         self._failed = 0  # Failures in this run before any value.
+        self._silent = pruning_of(study.policy) != NEVER  # Whether no trial with a value shows yet that trials report.
         self._left_out: set[str] = set()  # Entries of answers that a warning has named.
         self._cancelled = 0  # Cancellations since the last answer.
         self._token = uuid4().hex  # It identifies this run.
@@ -317,14 +319,15 @@ class Loop:
         """Records the outcome of an evaluation, or pauses it."""
         walk, outcome = self._under_way.pop(future), _outcome(future)
         if isinstance(outcome, Outcome):
+            self.evaluated += 1
             outcome = self._record(walk, outcome)
         elif outcome == "stop":
             self.evaluated += 1
-        if outcome == "stop":
-            self._stop(walk)
-        elif outcome == "wait":
+        if outcome == "wait":
             self._paused[walk.trial.number] = walk
             return
+        if outcome == "stop":
+            self._stop(walk)
         elif outcome is None:
             self._abandon(walk.trial)
         self._asked.pop(walk.trial.number, None)
@@ -340,7 +343,6 @@ class Loop:
     def _record(self, walk: Walk, outcome: Outcome) -> Ending:
         """Records an outcome. Returns "stop" if others have stopped the trial meanwhile."""
         self._cancelled = 0
-        self.evaluated += 1
         try:
             for step, value in enumerate(outcome.curve, 1):
                 if not walk.last or step > walk.last[0]:
@@ -354,7 +356,7 @@ class Loop:
             trial = self._patiently(lambda: _told(self._study, walk.trial, outcome))
         except TrialError as error:
             return self._answered(walk, error)
-        self._warn(outcome)
+        self._warn(outcome, trial)
         self._valued += outcome.value is not None
         self._has_value = self._has_value or self._valued > 0
         self._failed += outcome.value is None
@@ -363,8 +365,12 @@ class Loop:
             raise NoRegretError(nothing_works(self._failed, trial)) from outcome.error
         return "left"
 
-    def _warn(self, outcome: Outcome) -> None:
-        """Warns once of each entry of an answer that no trial can keep."""
+    def _warn(self, outcome: Outcome, trial: Trial) -> None:
+        """Warns once of each entry of an answer that no trial can keep, and of a rule without reports."""
+        if self._silent and outcome.value is not None:
+            self._silent = False
+            if not trial.curve:
+                warn(f"`pruning` and `steps` are for trials that report, and trial {trial.number} {REPORTS}")
         new = [name for name in outcome.left_out if name not in self._left_out]
         if new:
             self._left_out.update(new)

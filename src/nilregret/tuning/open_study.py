@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from .._utils.checks import many, shown
 from ..algorithms.auto import auto
@@ -16,9 +16,12 @@ from ..domains.space import column_order
 from ..errors import InvalidInput
 from ..policy.policy import Policy
 from ..serialize import loads, to_plain
+from ..slots.by_name import check_part, chosen
 from ..slots.explore import within_time
+from ..slots.pruning import Never, Pruning
 from ..study.definition import same_values
 from ..study.direction import AnyPolicy, Goal, check_policy
+from ..study.pruning import pruning_of
 from ..study.stored import space_now
 from ..study.study import Study
 from .outcome import UNLIMITED, ConstraintReader
@@ -42,6 +45,9 @@ def open_study(
     reader: ConstraintReader = UNLIMITED,
     about: Mapping[str, str] | None = None,
     like: Any = None,
+    pruning: str | Pruning | None = None,
+    steps: int | None = None,
+    of: Literal["last", "best"] | None = None,
 ) -> Study:
     """Returns the study of a run, new or from the storage.
 
@@ -59,12 +65,16 @@ def open_study(
         reader: reads the constraint values of answers.
         about: facts to keep with the study.
         like: earlier studies for the policy of `auto`, or None.
+        pruning: rule that stops trials, or its name, or None.
+        steps: full number of steps of a trial, if known.
+        of: which value of a curve counts.
     """
+    rule = asked_rule(pruning, steps, of)
     given, policy = policy, policy or _stored(domain, storage, name)
     if policy is None:
         made = auto(
             domain, budget=budget, parallel=parallel, constraints=reader.count, cost=reader.cost,
-            objectives=reader.names or 1,
+            objectives=reader.names or 1, pruning=rule,
         )  # fmt: skip
         policy = made if like is None else with_earlier(made, like, goal=goal)
         if seconds is not None:
@@ -72,6 +82,7 @@ def open_study(
     check_objectives(policy, reader)
     check_constraint_count(policy, reader)
     check_cost(policy, reader.cost)
+    check_pruning(policy, pruning, steps, of)
     policy = policy if given is None else _with_names(policy, reader.names)
     study = Study(policy, goal=reader.goals or goal, seed=seed, storage=storage, name=name, about=about)
     if given is None and study.replica.roster.spaces is not None:
@@ -161,6 +172,38 @@ def check_cost(policy: AnyPolicy, cost: str | None) -> None:
             f"`nr.auto(space, cost={cost!r})`, or leave `cost` out.",
             advice="A study on record has the policy with which it began: another `name` begins a new one.",
         )
+
+
+def asked_rule(pruning: object, steps: int | None, of: object) -> Pruning | None:
+    """Returns the pruning rule that arguments ask for, or None if they ask for none."""
+    if pruning is None and steps is None and of is None:
+        return None
+    rule = Never() if pruning is None else chosen({"pruning": pruning})["pruning"]
+    check_part("pruning", rule)
+    for name, given, own, unsaid in (("steps", steps, rule.steps, None), ("of", of, rule.of, "last")):
+        if given is not None and own not in (unsaid, given):
+            raise InvalidInput(f"`{name}` is {shown(given)}, and the rule in `pruning` has {shown(own)}: say it once.")
+        rule = rule if given is None else replace(rule, **{name: given})
+    return cast(Pruning, rule)
+
+
+def check_pruning(policy: AnyPolicy, pruning: object, steps: int | None, of: object) -> None:
+    """Raises an error if the policy has another pruning rule than arguments ask for. Of a name, the kind counts."""
+    found, rule = pruning_of(policy), asked_rule(pruning, steps, of)
+    named = pruning is None or isinstance(pruning, str)
+    if rule is None or rule == found or (named and _alike(rule, found, pruning, steps, of)):
+        return
+    raise InvalidInput(
+        f"`policy` has the pruning rule {found!r}, and the arguments ask for {rule!r}: make it by "
+        "`nr.auto(space, pruning=...)`, or leave `pruning`, `steps` and `of` out.",
+        advice="A study on record has the policy with which it began: another `name` begins a new one.",
+    )
+
+
+def _alike(rule: Pruning, found: Pruning, pruning: object, steps: object, of: object) -> bool:
+    """Returns whether a rule on record is as its name, the steps and the value that counts say, if they are given."""
+    kind = pruning is None or type(rule) is type(found)
+    return kind and steps in (None, found.steps) and of in (None, found.of)
 
 
 def _stored(domain: Domain, storage: str | Storage | None, name: str) -> AnyPolicy | None:

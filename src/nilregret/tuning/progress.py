@@ -183,7 +183,7 @@ class Bar:
     @property
     def _outcome(self) -> str:
         """The best trial, and how many were of no use."""
-        bad = [f"{self._counts[s]} {s}" for s in ("failed", "abandoned", "not feasible") if self._counts[s]]
+        bad = [f"{self._counts[s]} {s}" for s in ("stopped", "failed", "abandoned", "not feasible") if self._counts[s]]
         best = "nothing feasible yet" if self._counts["not feasible"] else "no value yet"
         if self._best is not None:
             best = f"best {_value(self._best)} (trial {self._best.number})"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from ..domains.domain import Arms, Box, Domain, Space
 
-STATES = ("failed", "abandoned", "pending")  # The states that a summary counts.
+STATES = ("stopped", "failed", "abandoned", "pending")  # The states that a summary counts.
 
 
 class BestParameters:
@@ -178,16 +178,18 @@ class Result(Generic[D]):
         """The trials in the order of asking, a dict for each with the same entries.
 
         - `number`: from 0.
-        - `state`: "observed", "failed", "abandoned" (the executor cancelled it), or "pending" (the run was stopped).
+        - `state`: "observed", "failed", "stopped" (by the pruning rule), "abandoned" (the executor cancelled it), or
+          "pending" (the run ended before its answer).
         - `value`: the value, or None. Of several objectives that of the first one.
         - `values`: the value of each objective by name, or None. Only if there are several.
-        - `reason`: why the trial failed or was abandoned, or None.
+        - `reason`: why the trial failed, was stopped or was abandoned, or None.
         - `seconds`: time from question to answer, or None.
         - `parameters`: a dict, or None if the domain has no named parameters.
         - `point`: a list of d numbers, as the kernel sees the point.
         - `std`: standard deviation of the noise of the value, or None. Only if some is known. Of several objectives it
           is `stds`, by name.
         - `metrics`: numbers that the objective returned beside the value, by name. Only if there are some.
+        - `steps`: a list of (step, value), its curve. Only if some trial reported steps.
         - `enqueued`: True if `enqueue` named the point or some of its parameters. Only if it named some.
         - `constraints`: a list of m numbers, or None. Only if there are constraints.
         - `feasible`: True, False, or None. Only if there are constraints.
@@ -202,6 +204,8 @@ class Result(Generic[D]):
             rows = [row | std for row, std in zip(rows, found, strict=True)]
         if any(trial.measured for trial in trials):
             rows = [row | {"metrics": trial.metrics} for row, trial in zip(rows, trials, strict=True)]
+        if any(trial.curve for trial in trials):
+            rows = [row | {"steps": trial.steps} for row, trial in zip(rows, trials, strict=True)]
         if any(trial.enqueued for trial in trials):
             rows = [row | {"enqueued": trial.enqueued} for row, trial in zip(rows, trials, strict=True)]
         if not self._constrained:
@@ -216,7 +220,8 @@ class Result(Generic[D]):
 
         There is a column "parameters.NAME" for each parameter. On domains without named parameters the columns are
         "point.0", "point.1", ... Constraint values are in "constraints.0", ..., and metrics in "metrics.NAME". Several
-        objectives are in "values.NAME", and the standard deviations of their noise in "stds.NAME".
+        objectives are in "values.NAME", and the standard deviations of their noise in "stds.NAME". If some trial
+        reported steps, its last report is in "last_step" and "last_value".
 
         >>> import nilregret as nr
         >>> result = nr.minimize(lambda x: (x - 2) ** 2, nr.Space(x=nr.Int(0, 4)), trials=5, progress=False)
@@ -235,6 +240,8 @@ class Result(Generic[D]):
             for told in [each for each in ("values", "stds") if each in row]:
                 each = row.pop(told) or dict.fromkeys(names)
                 limits |= {f"{told}.{name}": value for name, value in each.items()}
+            if (curve := row.pop("steps", None)) is not None:
+                row["last_step"], row["last_value"] = curve[-1] if curve else (None, None)
             found = row.pop("metrics", {})
             metrics = {f"metrics.{name}": found.get(name) for name in named}
             rows.append(row | limits | metrics | {f"{prefix}.{name}": value for name, value in entries.items()})

@@ -9,20 +9,22 @@ from concurrent.futures import Executor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 from .._utils.checks import flag, integer, listed, many, number, shown
 from .._utils.executors import check_executor
 from ..domains.domain import Domain
 from ..errors import InvalidInput, NoRegretError, StorageError, exception_text, warn
+from ..slots.pruning import Pruning
 from ..storage.record import Trial
 from ..study.direction import AnyPolicy, Goal
+from ..study.pruning import pruning_of
 from ..study.queue import Queue
 from ..study.study import Study
 from ..study.transaction import Transaction
-from .loop import Loop, TimeLeft, nothing_works
+from .loop import Loop, TimeLeft, is_stepwise, nothing_works
 from .objective import LONGEST, Evaluation, Objective, Task, TimeLimited, check_objective
-from .open_study import check_several
+from .open_study import asked_rule, check_several
 from .outcome import ConstraintReader, answer_reader
 from .progress import Bar
 from .result import Result
@@ -142,6 +144,17 @@ def check_sendable(task: Task, executor: Executor | None) -> None:
         ) from error
 
 
+def check_executor_steps(study: Study, executor: Executor | None) -> None:
+    """Raises an error if trials report to a pruning rule, and the executor runs each of them in one piece."""
+    if pruning_of(study.policy).stops and not is_stepwise(executor):
+        raise InvalidInput(
+            "`pruning` decides after each step, and the processes of `executor` send a curve at its end alone. Take a "
+            "`ThreadPoolExecutor`, or leave `pruning` out.",
+            advice="Beside threads `timeout=` gives each evaluation a process of its own. Workers of a shared storage "
+            "(`nilregret work`) prune, too.",
+        )
+
+
 def _workers(executor: Executor) -> int | None:
     """Returns the number of workers (of threads, for a Dask cluster), or None if unknown."""
     count = getattr(executor, "_max_workers", None)
@@ -184,6 +197,9 @@ class RunOptions:
     cost: str | None = None
     constraints: Constraint = None
     objectives: Mapping[str, Goal] | None = None
+    pruning: str | Pruning | None = None
+    steps: int | None = None
+    of: Literal["last", "best"] | None = None
     executor: Executor | None = None
     in_flight: int | None = None
     timeout: float | None = None
@@ -198,6 +214,7 @@ class RunOptions:
         check_lengths(self.trials, self.seconds)
         stop_rule(self.stop)
         check_several(self.objectives, stop=self.stop, cost=self.cost)
+        asked_rule(self.pruning, self.steps, self.of)
         if self.timeout is not None:
             number("timeout", self.timeout, low=0.0, open_low=True, high=LONGEST, why="It is in seconds.")
         check_executor(self.executor)
@@ -261,6 +278,7 @@ def evaluated(
                 if executor is None:
                     task.start()
             check_sendable(task, executor)
+            check_executor_steps(study, executor)
             if entries is not None:
                 _enqueue_first(study, entries)
             time = None if seconds is None else TimeLeft(seconds)
