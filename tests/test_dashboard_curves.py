@@ -162,6 +162,14 @@ def test_steps_out_of_order_and_stops_without_a_report_are_refused(forms):
     assert trial(forms, 0).steps == [(3, 0.25)]
 
 
+def test_a_correction_keeps_that_a_trial_was_stopped(forms):
+    forms.act("a", "report", trial="0", step="3", value="0.25")
+    forms.act("a", "stop", trial="0", why="too slow")
+    done = words(forms.act("a", "correct", trial="0", reward="0.125").text)
+    assert "told before stopped: too slow" in done
+    assert (trial(forms, 0).state, trial(forms, 0).steps) == ("observed", [(3, 0.25)])
+
+
 TYPED = {"p-name-0": "x", "p-type-0": "float", "p-low-0": "0", "p-high-0": "1"}
 
 
