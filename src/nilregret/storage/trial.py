@@ -82,6 +82,8 @@ class Report(NamedTuple):
 class Curve(Sequence[Report]):
     """The reports of a trial in their order. Curves never change: a longer one shares the reports of a shorter one.
 
+    A curve has a report at least. `NO_CURVE` stands for a trial without any.
+
     Args:
         reports: all of them.
     """
@@ -96,7 +98,7 @@ class Curve(Sequence[Report]):
         """Returns the curve with one more report, in O(1) unless another curve has gone on from this one."""
         longer = Curve.__new__(Curve)
         known = self._shared
-        longer._shared = known if self._count and len(known) == self._count else known[: self._count]
+        longer._shared = known if len(known) == self._count else known[: self._count]
         longer._shared.append(report)
         longer._count = self._count + 1
         return longer
@@ -106,6 +108,8 @@ class Curve(Sequence[Report]):
         count = bisect_right(self._shared, order, hi=self._count, key=lambda report: report.order)
         if count == self._count:
             return self
+        if not count:
+            return NO_CURVE  # type: ignore[no-any-return]  # typed as a curve
         shorter = Curve.__new__(Curve)
         shorter._shared, shorter._count = self._shared, count
         return shorter
@@ -140,7 +144,7 @@ class Curve(Sequence[Report]):
         return Curve, (list(self),)
 
 
-NO_CURVE = Curve()
+NO_CURVE: Any = ()  # The curve without reports. A tuple, because asking whether it is empty costs no call.
 
 
 class Plays(NamedTuple):
@@ -515,7 +519,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
 
     def with_report(self, report: Report) -> Trial:
         """Returns this trial with one more report."""
-        return self._replace(curve=self.curve.with_report(report))
+        return self._replace(curve=self.curve.with_report(report) if self.curve else Curve((report,)))
 
     def as_abandoned(self, *, reason: str, order: int, time: float) -> Trial:
         """Returns this trial as an abandoned one."""
