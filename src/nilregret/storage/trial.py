@@ -123,7 +123,7 @@ class Curve(Sequence[Report]):
     def __getitem__(self, index: slice) -> Sequence[Report]: ...
     def __getitem__(self, index: int | slice) -> Report | Sequence[Report]:
         if isinstance(index, slice):
-            return self._shared[: self._count][index]
+            return [self._shared[i] for i in range(*index.indices(self._count))]
         if not -self._count <= index < self._count:
             raise IndexError(f"The curve has {many(self._count, 'report')}.")
         return self._shared[index % self._count]
