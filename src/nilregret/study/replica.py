@@ -26,7 +26,7 @@ from ..policy.state import State
 from ..storage.base import Change, News
 from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.record import Event, Record
-from ..storage.trial import NO_CURVE, EventKind, Fit, Report, Trial, Verdict
+from ..storage.trial import EventKind, Fit, Report, Trial, Verdict
 from .arms import Roster
 from .direction import (
     PLAIN,
@@ -242,12 +242,7 @@ class Replica:
         if self._new:
             changes_writer(writer, self._new).save_arms(self._new)
         each = [(before, self.record[number]) for number, before in self._changes.items()]
-        reports = [
-            report
-            for before, after in each
-            if after.curve is not NO_CURVE
-            for report in after.curve[before and len(before.curve) :]
-        ]
+        reports = [report for before, after in each for report in after.curve[before and len(before.curve) :]]
         if reports:
             steps_writer(writer).save_steps(sorted(reports))
         if self._has_changes():
