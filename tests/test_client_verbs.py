@@ -34,6 +34,7 @@ LEFT_OUT = {
     **dict.fromkeys(["inputs", "offered"], "checks of the program that serves studies"),
     "fit_pending": "the service fits in a thread of its own",
     "sheet": "a table for one person at a bench, which the program with the storage writes",
+    "pruned": "counts over the verdicts on record, which the program with the storage makes",
     "remarks": "warnings of the process that decides",
     "band": "the dashboard draws it, and `bounds` has the policy's own",
     "group_commit": "the service itself commits requests in groups",

@@ -17,8 +17,9 @@ import pytest
 
 import nilregret as nr
 from nilregret.serialize import described
-from nilregret.slots import Median, Pruning
+from nilregret.slots import Halving, Median, Pruning
 from nilregret.storage import SqlStorage
+from nilregret.study.pruned import retraced
 
 from .marks import nightly
 from .waiting import LONG
@@ -503,3 +504,54 @@ def test_an_upgrade_that_is_interrupted_leaves_the_file_as_it_was(tmp_path, monk
     connection.close()
     study = nr.Study.open(storage=url)
     assert study.report(study.ask(), 1, 0.5)
+
+
+def test_spared_trials_say_what_stopping_has_missed():
+    study = nr.Study(policy(Above(level=9.0, explore=0.5)), seed=3)
+    assert str(study.pruned()).startswith("0 trials were stopped. None ran on, so what stopping misses is not known")
+    spared = []
+    for trial in study.ask(count=12):
+        if study.report(trial, 1, 0.1):
+            spared.append(trial)
+        else:
+            study.stop(trial)
+    assert study.pruned() == (12 - len(spared), len(spared), 0, 0)
+    assert "none of them has finished" in str(study.pruned())
+    first, second, third, fourth, *_ = spared
+    study.add([0.5], 0.4)
+    study.tell(first, 0.3)
+    study.tell(second, 0.5)
+    study.tell(third, 0.5)
+    study.fail(fourth, "broken")
+    found = study.pruned()
+    assert found == (12 - len(spared), len(spared), 3, 1)
+    assert found.regretted == pytest.approx(found.stopped / 3)
+    assert f"3 finished, and 1 became the best so far. By that share, {round(found.stopped / 3)} of " in str(found)
+    worse = nr.Study(policy(Above(level=9.0, explore=1.0)), goal="minimize")
+    for loss in (0.5, 0.7, 0.3):
+        trial = worse.ask()
+        assert worse.report(trial, 1, loss)
+        worse.tell(trial, loss)
+    assert worse.pruned() == (0, 3, 3, 2)
+
+
+@pytest.mark.parametrize("rule", [Above(level=0.2, explore=0.4), Median(finished=2), Halving(steps=4, first=0.5)])
+def test_a_rule_gives_its_verdicts_again_from_the_record(rule, tmp_path):
+    study = nr.Study(policy(rule), storage=f"sqlite:///{tmp_path}/a.db", seed=5)
+    play(study, 4)
+    open_ones = study.ask(count=3)
+    for step in (1, 2):
+        for trial in open_ones:
+            study.report(trial, step, value(trial, step))
+    play(study, 6)
+    study.add_from([{"arm": 3, "reward": 0.5, "steps": [[1, -9.0]]}])
+    again = nr.Study.open(storage=study.storage)
+    verdicts = {report.verdict for trial in again.trials for report in trial.curve}
+    assert verdicts >= {"go", "stop"}
+    assert retraced(again) == []
+    again.close()
+    study.close()
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        connection.execute("UPDATE steps SET verdict = 'stop' WHERE event = (SELECT min(event) FROM steps)")
+    connection.close()
+    assert [report.step for report in retraced(nr.Study.open(storage=study.storage))] == [1]

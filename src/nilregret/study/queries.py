@@ -34,6 +34,7 @@ from .explanation import Explanation, PosteriorBand, band_of
 from .formatting import study_html
 from .front import Front, front_of, weighted_best
 from .inputs import Inputs
+from .pruned import Pruned, pruned_of
 from .queue import Enqueued
 from .replica import Replica
 
@@ -513,6 +514,24 @@ class Queries(Generic[D]):
         from .quantities import quantity
 
         return importance(quantity(self, of))
+
+    def pruned(self) -> Pruned:
+        """Returns how many trials were stopped, and what the trials that ran on say of the stops.
+
+        A pruning rule with `explore=0.1` lets a tenth of the trials run on that it would stop. They show how many of
+        the stops would have been better.
+
+        Returns:
+            `stopped`, `spared`, `finished`, `missed`. As text, a sentence (see `nilregret.study.pruned.Pruned`).
+
+        >>> import nilregret as nr
+        >>> study = nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1))))
+        >>> trial = study.ask()
+        >>> _ = study.report(trial, 1, 0.5), study.stop(trial)
+        >>> print(study.pruned())
+        1 trial was stopped. None ran on, so what stopping misses is not known (see `explore`).
+        """
+        return pruned_of(self.trials, 1.0 if self.goals[0] == "maximize" else -1.0)
 
     @property
     def valid_for(self) -> str:
