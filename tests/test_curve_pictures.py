@@ -138,6 +138,12 @@ def test_curves_without_an_answer_are_drawn_without_a_best():
     assert not any(mark.label.startswith("trial") for mark in panel.marks)
 
 
+def test_a_study_of_stopped_trials_alone_names_the_picture_that_shows_them():
+    study = reported([([1.0], "fail"), ([1.0], "stop"), ([2.0], "stop")])
+    with pytest.raises(nr.NoRegretError, match=r"draw: 1 trial failed and 2 trials stopped early.*nr\.plots\.curves"):
+        nr.plots.history(study)
+
+
 def test_contexts_have_no_best_curve():
     policy = nr.gp_ucb(nr.Arms.grid(0, 1, 5), nr.SquaredExponential([0.2, 0.2]), noise=0.1, context=nr.Box([0], [1]))
     study = nr.Study(policy, seed=0)

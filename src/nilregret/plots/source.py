@@ -205,11 +205,13 @@ def answered_of(study: Study) -> list[Trial]:
     """
     answered = [trial for trial in study.trials if trial.reward is not None]
     if not answered:
-        failed = sum(trial.state == "failed" for trial in study.trials)
+        ends = (("failed", "failed"), ("stopped", "stopped early"))
+        counts = [(sum(trial.state == state for trial in study.trials), word) for state, word in ends]
+        said = " and ".join(f"{many(count, 'trial')} {word}" for count, word in counts if count)
+        curves = " `nr.plots.curves` draws those that reported." if counts[1][0] else ""
         raise InvalidInput(
-            "No trial has been answered yet, so there is nothing to draw"
-            + (f": {many(failed, 'trial')} failed." if failed else "."),
-            advice="`study.trials` says what became of each." if failed else "",
+            f"No trial has been answered yet, so there is nothing to draw{f': {said}' * bool(said)}.",
+            advice=f"`study.trials` says what became of each.{curves}" if said else "",
         )
     return answered
 
