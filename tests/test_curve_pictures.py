@@ -63,6 +63,21 @@ def test_the_share_that_stopping_saved_is_of_the_full_length():
     assert "saved" not in panel_of(reported(SOME[:2])).title
 
 
+def test_the_title_says_how_many_stops_would_have_been_better_as_the_spared_ones_show():
+    rule = nr.slots.Median(steps=2, finished=1, explore=0.5)
+    study = nr.Study(nr.gp_ucb(PLANE.grid(6), nr.SquaredExponential(0.4), noise=1.0).using(pruning=rule), seed=0)
+    for i in range(20):
+        trial = study.ask()
+        if study.report(trial, 1, 1.0 - 0.1 * i):
+            study.report(trial, 2, 1.0 + i % 2)
+            study.tell(trial, 1.0 + i % 2)
+        else:
+            study.stop(trial)
+    found = study.pruned()
+    assert found.finished > found.missed > 0
+    assert f"; about {round(found.regretted)} of {found.stopped} stops would have been" in panel_of(study).title
+
+
 def test_of_many_curves_the_best_and_those_not_ended_are_drawn():
     values = np.random.default_rng(0).uniform(1.0, 2.0, 150)
     curves = [([3.0, float(value)], "stop" if i % 2 else "tell") for i, value in enumerate(values)]

@@ -60,6 +60,16 @@ def test_a_decision_counts_once_its_deadline_is_over():
     assert [trial.reward for trial in counted_trials(made).answered] == clicks_among(made, 0, 300)
 
 
+def test_a_stopped_trial_was_not_silent():
+    made, clock = study(0, rule=RULE)
+    first, _ = made.ask(count=2)
+    made.report(first, 1, 0.0)
+    made.stop(first)
+    clock.now += 200.0
+    assert [trial.number for trial in counted_trials(made).answered] == [1]  # The other one counts as silent.
+    assert counted_trials(made).trials[0].state == "stopped"
+
+
 def test_if_nothing_is_open_everything_counts():
     made, _ = study(20, rule=RULE)
     for trial in made.trials[: len(made.trials)]:

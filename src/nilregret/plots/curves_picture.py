@@ -193,8 +193,17 @@ def _title(study: Study, trials: Sequence[Trial], shown: int) -> str:
     counts = ", ".join(f"{states.count(state):,} {ENDS[state][0]}" for state in ENDS if state in states)
     saved = saving(study, trials)
     said = f"{counts}\nstopping saved {saved:.0%} of the steps" if saved > 0.0 else counts
+    said += _missed(study)
     said += f"; drawn are {shown} of {many(len(trials), 'curve')}" * (shown < len(trials))
     return f"{said}\n{NO_SINGLE_BEST}" if study.policy.context is not None else said
+
+
+def _missed(study: Study) -> str:
+    """Returns how many stops would have been better, as measured by the trials that ran on all the same, in words."""
+    found = study.pruned() if pruning_of(study.policy).explore > 0.0 else None
+    if found is None or found.regretted is None or not found.stopped:
+        return ""
+    return f"; about {round(found.regretted):,} of {many(found.stopped, 'stop')} would have been better"
 
 
 def saving(study: Study, trials: Sequence[Trial]) -> float:
