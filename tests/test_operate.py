@@ -170,13 +170,16 @@ def test_trials_that_report_and_are_stopped(oven):
     assert "`value`" in run("report", *oven, 0, 5, "nan", code=1)
     assert data("show", *oven)["pending"][0]["steps"] == [[1, -0.5], [4, 0.25]]
     assert "4: 0.25" in run("show", *oven)
+    assert "early ends" not in run("show", *oven)
     assert "`nilregret abandon` gives it up" in run("stop", *oven, 1, code=3)
     stopped = data("stop", *oven, 0, "it diverges")
     assert (stopped["state"], stopped["reason"], stopped["steps"]) == ("stopped", "it diverges", [[1, -0.5], [4, 0.25]])
     assert data("stop", *oven, 0) == stopped
     assert "--revise" not in run("report", *oven, 0, 9, 0.25, code=3)
     assert data("studies", "studies.db")[0]["stopped"] == 1
-    assert data("show", *oven)["trials"] == {"all": 3, "stopped": 1, "pending": 2}
+    shown = data("show", *oven)
+    assert (shown["trials"], shown["pruned"]["stopped"]) == ({"all": 3, "stopped": 1, "pending": 2}, 1)
+    assert "early ends   1 trial was stopped." in run("show", *oven)
     assert "stopped" in run("studies", "studies.db")
     text = run("trials", *oven, "--state", "stopped")
     assert "it diverges" in text

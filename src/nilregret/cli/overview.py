@@ -49,7 +49,7 @@ MOST_NAMED = 3  # parameters in the text
 def overview(study: Study) -> dict[str, Any]:
     """Returns the summary as plain data for JSON."""
     trials = list(study.trials)
-    several = study.policy.objective_count > 1
+    several, pruned = study.policy.objective_count > 1, study.pruned()
     return {
         "name": study.name, "goal": study.goal, "seed": study.seed, "algorithm": study.policy.algorithm,
         "domain": repr(study.policy.domain), "about": study.about,
@@ -65,6 +65,7 @@ def overview(study: Study) -> dict[str, Any]:
         "norm_bounds": [list(pair) for pair in study.norm_bounds],
         "pending": [with_history(trial) for trial in trials if trial.state == "pending"],
         "enqueued": [entry._asdict() for entry in study.enqueued], "delays": _delays(study, trials),
+        **({"pruned": pruned._asdict() | {"said": str(pruned)}} if pruned.stopped or pruned.spared else {}),
         "notes": [*cautions(study.policy, Answered.of(trials), study.multipliers).values(), *study.remarks.values()],
     }  # fmt: skip
 
@@ -301,7 +302,7 @@ def overview_parts(summary: dict[str, Any], study: Study) -> list[str | Table]:
             *(front_facts(summary["front"]) if "front" in summary else ()),
             (best_label(study.goals[0]), _at(summary["best_told"])), ("progress", _milestones(summary["progress"])),
             ("rate", _rate_text(summary)), *_sparklines(study, trials), *_model_facts(summary),
-            ("answers", _delays_text(summary["delays"])),
+            ("answers", _delays_text(summary["delays"])), ("early ends", summary.get("pruned", {}).get("said")),
             ("restarts", "; ".join(f"trial {each['round']}: {each['reason']}" for each in summary["restarts"])),
             ("multipliers", summary["multipliers"]),
             ("norm bound", summary["norm_bounds"][-1][1] if summary["norm_bounds"] else None),
