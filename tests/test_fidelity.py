@@ -131,7 +131,7 @@ def test_what_does_not_go_together_is_refused(make, said):
 
 def test_boca_plays_on_arms_and_in_a_box():
     for domain in (nr.Arms.grid(0, 1, 21), nr.Box(0, 1)):
-        policy = nr.algorithms.boca(domain, ROWS, nr.SquaredExponential([1.0, 0.2]), noise=0.05)
+        policy = nr.algorithms.boca(domain, nr.SquaredExponential([1.0, 0.2]), fidelity=ROWS, noise=0.05)
         study = nr.Study(policy, seed=1)
         for _ in range(25):
             trial = study.ask()
@@ -140,3 +140,19 @@ def test_boca_plays_on_arms_and_in_a_box():
         assert (policy.fidelity.rule, policy.algorithm) == ("boca", "boca")
         assert rows[0] == 100
         assert abs(study.best().point[0] - 0.3) < 0.2
+
+
+def test_a_call_gives_the_setting_to_the_objective(tmp_path, capsys):
+    run = {"trials": 16, "fidelity": ROWS, "storage": f"sqlite:///{tmp_path}/a.db", "name": "loss"}
+    result = nr.minimize(loss, SPACE, **run)
+    assert result.best_trial.context_parameters == {"rows": 100_000}
+    assert {trial.context_parameters["rows"] for trial in result.study.trials} > {100, 100_000}
+    said = capsys.readouterr().err
+    assert f"best so far {result.best_value:.3g}"[:14] in said
+    assert nr.minimize(loss, SPACE, progress=False, **run).best_trial == result.best_trial
+    with pytest.raises(nr.NoRegretError, match="`fidelity` is"):
+        nr.minimize(loss, SPACE, **{**run, "fidelity": nr.Fidelity("rows", 100, 1000)})
+    with pytest.raises(nr.NoRegretError, match="and the setting rows"):
+        nr.minimize(lambda x, y: x + y, SPACE, trials=5, fidelity=ROWS)
+    again = nr.run(nr.Study(nr.auto(SPACE, fidelity=ROWS, budget=5), goal="minimize"), loss, trials=5, progress=False)
+    assert len(again.study.trials) == 5

@@ -21,7 +21,7 @@ LEAST = 4  # Trials in all, from which some of the last ones confirm the best po
 
 
 def boca(
-    domain: D, fidelity: Fidelity, kernel: Kernel, *, noise: float,
+    domain: D, kernel: Kernel, *, fidelity: Fidelity, noise: float,
     width: Literal["finite", "compact"] | Confidence | None = None, delta: float = 0.1,
     regularization: float | None = None, prior_mean: float | None = None,
 ) -> Policy[D]:  # fmt: skip
@@ -33,8 +33,8 @@ def boca(
 
     Args:
         domain: of the points.
-        fidelity: the setting. Its rule becomes "boca".
         kernel: prior covariance of two rows (z, x), the setting first.
+        fidelity: the setting. Its rule becomes "boca". Of a continuous setting, `levels` values are compared.
         noise: standard deviation of the noise, reward units.
         width: see `gp_ucb`.
         delta: failure probability of the bounds.
@@ -44,7 +44,7 @@ def boca(
     >>> import nilregret as nr
     >>> arms, rows = nr.Arms.grid(0, 1, 11), nr.Fidelity("rows", 10, 1_000, rule="boca")
     >>> kernel = nr.SquaredExponential([1.0, 0.2])
-    >>> study = nr.Study(nr.algorithms.boca(arms, rows, kernel, noise=0.1))
+    >>> study = nr.Study(nr.algorithms.boca(arms, kernel, fidelity=rows, noise=0.1))
     >>> study.ask().context_parameters
     {'rows': 10}
     """

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from .._utils.checks import shown
 from ..domains.domain import Arms, Box, D, Domain, Space, check_domain
 from ..errors import InvalidInput
+from ..slots.fidelity import Fidelity
 from ..slots.pruning import Pruning
 from ..study.direction import AnyPolicy, Goal, check_policy
 from ..study.study import Study
@@ -19,11 +20,13 @@ from .open_study import (
     check_alone,
     check_constraint_count,
     check_cost,
+    check_fidelity,
     check_objectives,
     check_pruning,
     check_several,
     named_goals,
     open_study,
+    setting_of,
 )
 from .outcome import ConstraintReader, checked_objectives
 from .result import Result
@@ -67,12 +70,13 @@ def optimize(
         _check_fits(policy, space, options.reader)
         check_alone(like, policy)
         check_pruning(policy, options.pruning, options.steps, options.of)
+        check_fidelity(policy, options.fidelity)
     study = open_study(
         space, policy, goal=goal, seed=seed, storage=storage,
         name=_name_of(options.objective, goal, stored=storage is not None) if name is None else name,
         budget=options.trials, seconds=options.seconds,
         parallel=options.parallel, reader=options.reader, about=options.reader.facts, like=like,
-        pruning=options.pruning, steps=options.steps, of=options.of,
+        pruning=options.pruning, steps=options.steps, of=options.of, fidelity=options.fidelity,
     )  # fmt: skip
     return options.result(study, storage)
 
@@ -123,6 +127,7 @@ def maximize(
     objectives: Mapping[str, str] | Sequence[str] | None = None,
     policy: AnyPolicy | None = None,
     like: Any = None,
+    fidelity: Fidelity | None = None,
     pruning: str | Pruning | None = None,
     steps: int | None = None,
     of: Literal["last", "best"] | None = None,
@@ -192,6 +197,9 @@ def maximize(
         like: earlier studies of similar problems, which need not be told how similar (see `auto`). The rewards of a
             table are values of this objective: losses, if it is minimised. A run that is resumed goes on with the
             earlier studies that it began with.
+        fidelity: setting that makes trials cheaper, such as `nr.Fidelity("rows", 1_000, 100_000)`. The policy chooses
+            it for each trial, and the objective gets it as one more argument. The last trials are at the full setting,
+            and the result is one of these (docs/fidelity.md).
         pruning: rule that stops trials of a generator before their last step: "median", "halving", "predicted", or a
             part such as `nr.slots.Halving(pause=True)`. The generator is closed, so its `finally` runs. A trial that is
             paused waits, and its generator with it. By default no trial is stopped.
@@ -211,8 +219,9 @@ def maximize(
     """
     options = RunOptions(
         objective=objective, trials=trials, enqueue=enqueue, seconds=seconds, stop=stop, cost=cost,
-        constraints=constraints, objectives=checked_objectives(objectives, "maximize"), pruning=pruning, steps=steps,
-        of=of, executor=executor, in_flight=in_flight, timeout=timeout, callbacks=callbacks, progress=progress,
+        constraints=constraints, objectives=checked_objectives(objectives, "maximize"), fidelity=fidelity,
+        pruning=pruning, steps=steps, of=of, executor=executor, in_flight=in_flight, timeout=timeout,
+        callbacks=callbacks, progress=progress,
     )  # fmt: skip
     return optimize("maximize", options, space, seed=seed, storage=storage, name=name, policy=policy, like=like)
 
@@ -233,6 +242,7 @@ def minimize(
     objectives: Mapping[str, str] | Sequence[str] | None = None,
     policy: AnyPolicy | None = None,
     like: Any = None,
+    fidelity: Fidelity | None = None,
     pruning: str | Pruning | None = None,
     steps: int | None = None,
     of: Literal["last", "best"] | None = None,
@@ -251,8 +261,9 @@ def minimize(
     """
     options = RunOptions(
         objective=objective, trials=trials, enqueue=enqueue, seconds=seconds, stop=stop, cost=cost,
-        constraints=constraints, objectives=checked_objectives(objectives, "minimize"), pruning=pruning, steps=steps,
-        of=of, executor=executor, in_flight=in_flight, timeout=timeout, callbacks=callbacks, progress=progress,
+        constraints=constraints, objectives=checked_objectives(objectives, "minimize"), fidelity=fidelity,
+        pruning=pruning, steps=steps, of=of, executor=executor, in_flight=in_flight, timeout=timeout,
+        callbacks=callbacks, progress=progress,
     )  # fmt: skip
     return optimize("minimize", options, space, seed=seed, storage=storage, name=name, policy=policy, like=like)
 
@@ -328,8 +339,9 @@ def run(
         constraints = policy.constraint_count or None
     options = RunOptions(
         objective=objective, trials=trials, enqueue=enqueue, seconds=seconds, stop=stop, cost=cost,
-        constraints=constraints, objectives=named_goals(study), pruning=pruning, steps=steps, of=of,
-        executor=executor, in_flight=in_flight, timeout=timeout, callbacks=callbacks, progress=progress,
+        constraints=constraints, objectives=named_goals(study), fidelity=setting_of(policy),
+        pruning=pruning, steps=steps, of=of, executor=executor, in_flight=in_flight, timeout=timeout,
+        callbacks=callbacks, progress=progress,
     )  # fmt: skip
     options.check(policy.domain)
     check_constraint_count(policy, options.reader)

@@ -120,7 +120,7 @@ class Evaluation:
 
     def steps(self, trial: Trial) -> Steps:
         """Yields the value after each step of a generator, and returns the outcome. Another objective has no steps."""
-        walk = _Walk(self.reader, partial(_called, at=where(trial)))
+        walk = _Walk(self.reader, partial(_called, at=where(trial), more=trial.context_parameters or {}))
         try:
             while True:
                 with evaluating(trial):
@@ -180,8 +180,8 @@ class _Walk:
             warn(f"The generator of trial {number} raised an error when it was closed: {exception_text(error)}.")
 
 
-def _called(function: Objective, at: Any) -> Any:
-    return function(**at) if isinstance(at, dict) else function(at.copy())
+def _called(function: Objective, at: Any, more: dict[str, Any]) -> Any:
+    return function(**at, **more) if isinstance(at, dict) else function(at.copy(), **more)
 
 
 LONGEST = 1e8  # Seconds.
@@ -348,7 +348,9 @@ def _status(error: BrokenExecutor) -> str:
     return f" ({codes[-1]})" if codes else ""
 
 
-def check_objective(objective: object, domain: Domain, *, what: str = "`objective`") -> None:
+def check_objective(
+    objective: object, domain: Domain, *, what: str = "`objective`", setting: str | None = None
+) -> None:
     """Raises an error, before any evaluation, if the objective cannot be called.
 
     Args:
@@ -356,7 +358,9 @@ def check_objective(objective: object, domain: Domain, *, what: str = "`objectiv
             the domain has no parameters, it must accept a point.
         domain: domain of the points.
         what: name of the objective, for errors.
+        setting: name of one more argument, which the policy chooses (`Fidelity`), or None.
     """
+    more = {} if setting is None else {setting: None}
     if not callable(objective):
         raise InvalidInput(f"{what} must be a function of the parameters, not {shown(objective)}.")
     if inspect.iscoroutinefunction(objective) or inspect.isasyncgenfunction(objective):
@@ -369,11 +373,12 @@ def check_objective(objective: object, domain: Domain, *, what: str = "`objectiv
     try:
         if isinstance(space, Space):
             for names in (space.parameters, _unconditional(space)):
-                called.bind(**dict.fromkeys(names))
+                called.bind(**dict.fromkeys(names), **more)
         else:
-            called.bind(None)
+            called.bind(None, **more)
     except TypeError as error:
         arguments, hint = _arguments(space)
+        arguments += "" if setting is None else f" and the setting {setting}"
         declare = "" if isinstance(space, Space) else "To have the coordinates by name, declare an nr.Space."
         raise InvalidInput(f"{what} cannot be called with {arguments}: {error}.{hint}", advice=declare) from error
 

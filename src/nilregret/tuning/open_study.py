@@ -18,6 +18,7 @@ from ..policy.policy import Policy
 from ..serialize import loads, to_plain
 from ..slots.by_name import check_part, chosen
 from ..slots.explore import within_time
+from ..slots.fidelity import Fidelity
 from ..slots.pruning import Never, Pruning
 from ..study.definition import same_values
 from ..study.direction import AnyPolicy, Goal, check_policy
@@ -48,6 +49,7 @@ def open_study(
     pruning: str | Pruning | None = None,
     steps: int | None = None,
     of: Literal["last", "best"] | None = None,
+    fidelity: Fidelity | None = None,
 ) -> Study:
     """Returns the study of a run, new or from the storage.
 
@@ -68,13 +70,14 @@ def open_study(
         pruning: rule that stops trials, or its name, or None.
         steps: full number of steps of a trial, if known.
         of: which value of a curve counts.
+        fidelity: setting that the policy chooses, or None.
     """
     rule = asked_rule(pruning, steps, of)
     given, policy = policy, policy or _stored(domain, storage, name)
     if policy is None:
         made = auto(
             domain, budget=budget, parallel=parallel, constraints=reader.count, cost=reader.cost,
-            objectives=reader.names or 1, pruning=rule,
+            objectives=reader.names or 1, pruning=rule, fidelity=fidelity,
         )  # fmt: skip
         policy = made if like is None else with_earlier(made, like, goal=goal)
         if seconds is not None:
@@ -83,6 +86,7 @@ def open_study(
     check_constraint_count(policy, reader)
     check_cost(policy, reader.cost)
     check_pruning(policy, pruning, steps, of)
+    check_fidelity(policy, fidelity)
     policy = policy if given is None else _with_names(policy, reader.names)
     study = Study(policy, goal=reader.goals or goal, seed=seed, storage=storage, name=name, about=about)
     if given is None and study.replica.roster.spaces is not None:
@@ -185,6 +189,22 @@ def asked_rule(pruning: object, steps: int | None, of: object) -> Pruning | None
             raise InvalidInput(f"`{name}` is {shown(given)}, and the rule in `pruning` has {shown(own)}: say it once.")
         rule = rule if given is None else replace(rule, **{name: given})
     return cast(Pruning, rule)
+
+
+def setting_of(policy: AnyPolicy) -> Fidelity | None:
+    """Returns the setting that a policy chooses, or None."""
+    return policy.fidelity if isinstance(policy, Policy) else None
+
+
+def check_fidelity(policy: AnyPolicy, fidelity: Fidelity | None) -> None:
+    """Raises an error if the policy has another setting than the argument asks for."""
+    found = setting_of(policy)
+    if fidelity is not None and found != fidelity:
+        raise InvalidInput(
+            f"`policy` has the setting {found!r}, and `fidelity` is {fidelity!r}: make it by "
+            "`nr.auto(space, fidelity=...)`, or leave `fidelity` out.",
+            advice="A study on record keeps its setting: another `name` begins a new one.",
+        )
 
 
 def check_pruning(policy: AnyPolicy, pruning: object, steps: int | None, of: object) -> None:

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO, final
 
-from .._utils.checks import many
+import numpy as np
+
+from .._utils.checks import Array, many
 from .._utils.numerals import numeral, numerals
 from ..errors import printable
 from ..storage.record import Trial
@@ -70,6 +72,7 @@ class Bar:
         self._last: deque[tuple[Trial, str]] = deque(maxlen=LAST)
         self._live: Live | None = None
         self._begun = False
+        self._full_setting: Array | None = None  # Of a policy with `fidelity`.
         self._time: TimeLeft | None = None
         self._drawn = 0.0
         self._written = 0  # Characters of the line of a notebook.
@@ -92,6 +95,7 @@ class Bar:
 
     def begun(self, study: Study, time: TimeLeft | None = None) -> None:
         """Counts the trials on record before the first evaluation. `time` is that of the run."""
+        self._full_setting = study.inputs.full
         for trial in study.trials:
             self._count(trial)
         self._time, self._begun = time, not self._full
@@ -144,6 +148,8 @@ class Bar:
         self._counts["not feasible" if trial.feasible is False else trial.state] += 1
         if trial.feasible is False or trial.reward is None:
             return "not feasible" if trial.feasible is False else trial.state
+        if trial.context is not None and not np.all(trial.context == self._full_setting):
+            return ""  # Its setting is cheaper than the full one.
         single = len(self._signs) == 1  # The first of equal trials is the best one, and a front has them all.
         if any(self._beats(other, trial, or_equals=single) for other in self._front):
             return ""

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, final
 
 from .._utils.checks import flag, integer, listed, many, number, shown
 from .._utils.executors import check_executor
+from ..algorithms.fidelities import checked_fidelity
 from ..domains.domain import Domain
 from ..errors import InvalidInput, NoRegretError, StorageError, exception_text, warn
+from ..slots.fidelity import Fidelity
 from ..slots.pruning import Pruning
 from ..storage.record import Trial
 from ..study.direction import AnyPolicy, Goal
@@ -24,7 +26,7 @@ from ..study.study import Study
 from ..study.transaction import Transaction
 from .loop import Loop, TimeLeft, is_stepwise, nothing_works
 from .objective import LONGEST, Evaluation, Objective, Task, TimeLimited, check_objective
-from .open_study import asked_rule, check_several
+from .open_study import asked_rule, check_several, setting_of
 from .outcome import ConstraintReader, answer_reader
 from .progress import Bar
 from .result import Result
@@ -197,6 +199,7 @@ class RunOptions:
     cost: str | None = None
     constraints: Constraint = None
     objectives: Mapping[str, Goal] | None = None
+    fidelity: Fidelity | None = None
     pruning: str | Pruning | None = None
     steps: int | None = None
     of: Literal["last", "best"] | None = None
@@ -208,9 +211,10 @@ class RunOptions:
 
     def check(self, domain: Domain) -> None:
         """Raises an error, before any evaluation, for options that make no sense on a domain."""
-        check_objective(self.objective, domain)
+        setting = None if self.fidelity is None else checked_fidelity(self.fidelity).name
+        check_objective(self.objective, domain, setting=setting)
         for constraint in self.reader.functions:
-            check_objective(constraint, domain, what="A function in `constraints`")
+            check_objective(constraint, domain, what="A function in `constraints`", setting=setting)
         check_lengths(self.trials, self.seconds)
         stop_rule(self.stop)
         check_several(self.objectives, stop=self.stop, cost=self.cost)
@@ -344,7 +348,7 @@ def _ends(answer: object) -> bool:
 
 def check_no_context(policy: AnyPolicy) -> None:
     """Raises an error if the policy needs a context before each decision."""
-    if policy.context is not None:
+    if policy.context is not None and setting_of(policy) is None:
         raise InvalidInput(
             "`policy` needs a context for each question, and an objective has none. Ask and tell by yourself.",
             advice="That is `trial = study.ask(...)` and `study.tell(trial, ...)`.",
