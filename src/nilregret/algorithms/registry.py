@@ -52,6 +52,7 @@ from ..slots.explore import (
     Uniform,
     UniformExploration,
 )
+from ..slots.fidelity import Confirm
 from ..slots.lengthscales import LengthscaleBank
 from ..slots.memory import (
     AllOf,
@@ -217,7 +218,7 @@ PARTS: dict[str, tuple[type, dict[str, Schema]]] = {
     )),
     "explore": (Explore, _named(
         InitialDesign, CoordinateSearch, AskAgain, InTurn, Elsewhere, uniform=UniformExploration, floor=Uniform,
-        uncertainty=UncertaintySampling,
+        uncertainty=UncertaintySampling, confirm=Confirm,
     )),
     "pending": (Pending, _named(
         Ignored, Hallucinated, NearestMeans, imputed=Schema(Imputed, without=_DELAY),
