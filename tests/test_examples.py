@@ -125,6 +125,17 @@ def test_boosting_tunes_what_counts_and_goes_on_where_it_was(tmp_path, monkeypat
     assert {trial.parameters["loss"] for trial in study.trials} == {"huber", "squared_error"}
 
 
+def test_training_reports_each_epoch_and_stops_early(monkeypatch, capsys):
+    module = runpy.run_path(str(EXAMPLES / "training.py"))
+    monkeypatch.setitem(module["error"].__globals__, "EPOCHS", 4)
+    monkeypatch.setattr(sys, "argv", ["training.py", "--trials", "6", "--pruning", "halving"])
+    module["main"]()
+    said = capsys.readouterr().out
+    assert "Result of 'error' (minimize): 6 trials, " in said
+    epochs = re.search(r"epochs: (\d+) of 24", said)
+    assert 6 <= int(epochs[1]) < 24
+
+
 def test_svm_is_tuned_from_python_too(monkeypatch, capsys):
     maximize = nr.maximize
     monkeypatch.setattr(nr, "maximize", lambda *given, trials: maximize(*given, trials=trials // 10))
