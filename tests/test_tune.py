@@ -558,3 +558,69 @@ def test_whole_numbers_in_steps(folder):
     steps = '[parameters.n]\ntype = "int"\nlow = 16\nhigh = 64\nstep = 16\n[parameters.kind]'
     job = load(write(folder, ("[parameters.kind]", steps)))
     assert job.space.parameters["n"] == nr.Int(16, 64, step=16)
+
+
+REPORTING = """
+trials = 4
+goal = "minimize"
+steps = 3
+pruning = { type = "median", finished = 1 }
+[parameters.x]
+type = "float"
+low = 0.0
+high = 1.0
+[objective]
+command = "echo log {x}; for i in 5 4 3; do echo $i$NILREGRET_TRIAL; test $NILREGRET_TRIAL = 0 || sleep 600; done"
+"""
+
+
+def test_a_command_prints_a_line_after_each_step_and_is_ended_when_it_is_stopped(folder):
+    result = tune(write(folder, text=REPORTING), "--trials", "2")
+    assert result.exit_code == 0, result.output
+    first, second = trials(folder)
+    assert (first.steps, first.reward) == ([(1, 50.0), (2, 40.0), (3, 30.0)], 30.0)
+    assert (second.state, second.steps) == ("stopped", [(1, 51.0)])
+    assert second.reason.startswith("median: ")
+    assert nr.Study.open(storage=f"sqlite:///{folder}/job.db", name="job").policy.pruning == nr.slots.Median(
+        steps=3, finished=1
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("echo 1; echo 2; exit 3", "exit status 3: "),
+        ("echo 1; echo 2; echo nan; echo 4", "its answer is nan, which is not finite"),
+        ('echo 1; echo \'{{\\"reward\\": 2, \\"layers\\": 3}}\'; sleep 600', "no answer within 1 s"),
+    ],
+)
+def test_a_command_that_fails_half_way_keeps_its_curve(folder, command, reason):
+    changes = [(REPORTING.splitlines()[-1], f'command = "test $NILREGRET_TRIAL = 1 || {{{{ {command}; }}}}; echo 9"')]
+    changes += [('echo 9"', 'echo 9"\ntimeout = 1.0')] if "sleep" in command else []
+    result = tune(write(folder, *changes, text=REPORTING), "--trials", "2")
+    assert result.exit_code == 0, result.output
+    failed, done = trials(folder)
+    assert (failed.state, [value for _, value in failed.steps]) == ("failed", [1.0, 2.0])
+    assert failed.reason.startswith(reason)
+    assert done.reward == 9.0
+
+
+def test_a_file_of_steps_is_checked(folder):
+    silent = write(folder, (REPORTING.splitlines()[-1], 'command = "echo done"'), text=REPORTING)
+    assert "it printed no line that is a number or a JSON object" in tune(silent).output
+    wrong = write(folder, ('{ type = "median", finished = 1 }', '"mean"'), text=REPORTING)
+    assert "`pruning`" in tune(wrong).output
+    generator = "def score(x, kind):\n    for step in range(3):\n        yield x + step\n"
+    (folder / "objective.py").write_text(generator)
+    result = tune(
+        write(
+            folder,
+            ("trials = 12", 'trials = 3\nname = "other"\nstorage = "sqlite:///job.db"\nof = "best"\ngoal = "minimize"'),
+        ),
+        "--plot",
+        "a.png",
+    )
+    assert result.exit_code == 0, result.output
+    found = trials(folder, "other")
+    assert [len(trial.steps) for trial in found] == [3] * 3
+    assert [trial.reward for trial in found] == [trial.steps[0][1] for trial in found]

@@ -305,7 +305,7 @@ def policy(table: Mapping[str, Any], domain: D, place: PolicyContext) -> Policy[
         _check_live(str(name), schema, arguments, place)
     arguments |= _beside(str(name), arguments, place)
     made: Policy = schema.make(domain=domain, **arguments)
-    return made if explore is None else made.using(explore=_read("explore", explore, place))
+    return made if explore is None else made.using(explore=read_entry("explore", explore, place))
 
 
 def _beside(name: str, arguments: Mapping[str, Any], place: PolicyContext) -> dict[str, Any]:
@@ -346,10 +346,11 @@ def _check_live(name: str, schema: Schema, arguments: Mapping[str, Any], place: 
 
 def read(table: Schema, entries: Mapping[str, Any], place: PolicyContext, *, named: str = "") -> dict[str, Any]:
     """Returns the arguments that a table describes. The reader of an inner table follows from its name."""
-    return {name: _read(name, value, place) for name, value in table.check(entries, named).items()}
+    return {name: read_entry(name, value, place) for name, value in table.check(entries, named).items()}
 
 
-def _read(name: str, value: Any, place: PolicyContext) -> Any:
+def read_entry(name: str, value: Any, place: PolicyContext) -> Any:
+    """Returns the part that a table describes, by the name of the entry. Other values are returned as they are."""
     known = name in PLAIN or name in TYPED
     return within(name, _read_inner, name, value, place) if known and isinstance(value, Mapping) else value
 

@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
-from typing import Any, ClassVar, final
+from typing import Any, final
 from uuid import uuid4
 
 from .._utils.checks import shown
@@ -105,13 +105,13 @@ class Evaluation:
         objective: called with keyword arguments for a dict of parameters, else with the point.
         reader: reads the constraint values of answers.
         home: number of the process in which this was made.
+        waits: whether the objective can wait between two steps. A generator that waits costs nothing but its memory.
     """
 
     objective: Objective
     reader: ConstraintReader = UNLIMITED
     home: int = field(default_factory=os.getpid)
-
-    waits: ClassVar[bool] = True  # A generator that waits costs nothing but its memory.
+    waits: bool = True
 
     def __call__(self, trial: Trial) -> Outcome:
         """Returns the outcome of the objective at the parameters or the point of a trial."""

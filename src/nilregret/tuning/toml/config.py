@@ -12,13 +12,14 @@ import msgspec
 
 from ..._utils.checks import many, shown
 from ..._utils.files import text_of
-from ...algorithms.registry import PolicyContext, policy
+from ...algorithms.registry import PolicyContext, policy, read_entry
 from ...algorithms.schema import Table, convert, parameter, within
 from ...domains.domain import Arms, Space
 from ...errors import InvalidInput, NoRegretError
 from ...policy.policy import Policy
+from ...slots.pruning import Pruning
 from ...study.direction import GOALS, Goal, check_goal
-from ..open_study import check_alone, check_several
+from ..open_study import asked_rule, check_alone, check_several
 from ..outcome import ConstraintReader, answer_reader, checked_objectives
 from ..stop import Enough, stop_rule
 
@@ -54,6 +55,9 @@ class _File(Table, frozen=True):
     name: str | None = None
     storage: str | None = None
     plot: str | None = None
+    pruning: str | dict[str, Any] | None = None  # The rule that stops trials, by name or as a table.
+    steps: Positive | None = None  # The number of steps of a full trial.
+    of: str | None = None  # Which value of a curve counts, "last" or "best".
     like: list[str] | str | None = None  # Storages and tables of earlier studies.
 
 
@@ -77,6 +81,9 @@ class TuningFile:
         objective: the objective.
         reader: reads the values of objectives and constraints in answers.
         like: URLs of storages and paths of tables with earlier studies, or None.
+        pruning: rule that stops trials, or None.
+        steps: number of steps of a full trial, or None.
+        of: which value of a curve counts, or None.
     """
 
     name: str
@@ -94,6 +101,14 @@ class TuningFile:
     objective: Evaluation
     reader: ConstraintReader
     like: list[str] | None
+    pruning: str | Pruning | None
+    steps: int | None
+    of: Any
+
+    @property
+    def reports(self) -> bool:
+        """True if the file says that trials report, so that each line of a command may be a step."""
+        return (self.pruning, self.steps, self.of) != (None, None, None)
 
     @property
     def space(self) -> Space:
@@ -155,6 +170,11 @@ def _job(file: _File, path: Path) -> TuningFile:
     space, domain = space_and_domain(file.parameters, file.where, file.grid)
     place = PolicyContext(space, folder, reader.count, objectives=reader.names)
     check_alone(file.like, file.policy)
+    pruning = read_entry("pruning", file.pruning, place)
+    rule = asked_rule(pruning, file.steps, file.of)
+    made = None if file.policy is None else within("policy", policy, file.policy, domain, place)
+    if made is not None and made.pruning is None and rule is not None:
+        made = made.using(pruning=rule)
     name = path.stem if file.name is None else file.name
     if not name.strip() or re.search(r"[/\\\\\x00-\x1f]", name):
         raise InvalidInput(f"`name` is {name!r}: it must be some text without slashes and control characters.")
@@ -171,10 +191,13 @@ def _job(file: _File, path: Path) -> TuningFile:
         storage=_absolute(file.storage or f"sqlite:///{name}.db", folder),
         plot=check_picture(folder / (file.plot or f"{name}.png")),
         domain=domain,
-        policy=None if file.policy is None else within("policy", policy, file.policy, domain, place),
+        policy=made,
         objective=file.objective,
         reader=reader,
         like=None if file.like is None else [_placed(each, folder) for each in listed],
+        pruning=pruning,
+        steps=file.steps,
+        of=file.of,
     )
 
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import re
 import signal
 import string
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import IO, Any, NamedTuple, final
+from time import monotonic
+from typing import IO, Any, NamedTuple, cast, final
 
 from ..._utils.checks import shown
 from ...algorithms.registry import imported
@@ -26,9 +27,9 @@ from ...domains.parameters import Choice
 from ...errors import SHOWN, InvalidInput, exception_text, one_line
 from ...storage.trial import Trial
 from ...study.study import Study
-from ..objective import LONGEST, Evaluation, Task, TimeLimited, check_objective, where
+from ..objective import LONGEST, Evaluation, Task, TimeLimited, check_objective, current_trial
 from ..open_study import check_constraint_count, check_objectives, named_goals
-from ..outcome import ConstraintReader, Malformed, Outcome, Unusable, answer_reader, attempt
+from ..outcome import ConstraintReader, Malformed, Outcome, Unusable, answer_reader
 from ..run_options import check_no_context
 from . import config
 
@@ -147,6 +148,7 @@ def _check_places(text: str) -> None:
         position = construct.end()
 
 
+POLL = 0.05  # Seconds between two looks at a growing output.
 READ = 1 << 20  # The number of bytes that are read at the end of an output.
 # This command ends its process group when its input ends. The input ends when the process at the other end of the pipe
 # has ended for any reason. Signals of a terminal do not reach a process group of its own.
@@ -170,7 +172,9 @@ class Ended(NamedTuple):
 TRIAL = "NILREGRET_TRIAL"  # The environment variable of a command with the number of its trial.
 
 
-def run(command: str, folder: Path, timeout: float | None, number: int = 0) -> Ended:
+def run(
+    command: str, folder: Path, timeout: float | None, number: int = 0, *, by_lines: bool = False
+) -> Generator[str, None, Ended]:
     """Runs a command to its end. An interrupt of the wait, or a `kill -9` of this process, ends the process group.
 
     Output goes to files, because a pipe would stay open for processes that the command leaves running. These processes
@@ -181,25 +185,47 @@ def run(command: str, folder: Path, timeout: float | None, number: int = 0) -> E
         folder: the working directory.
         timeout: seconds that the command may take, or None.
         number: of the trial, which the command has in its environment.
+        by_lines: whether each line is yielded when it has been printed. Python then prints lines at once.
 
     Raises:
         subprocess.TimeoutExpired: the command took longer than the timeout.
         OSError: the command could not be started.
         ValueError: the command could not be encoded.
     """
+    environment = os.environ | {TRIAL: str(number)} | ({"PYTHONUNBUFFERED": "1"} if by_lines else {})
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         with _group() as group:
             process = subprocess.Popen(
                 command, shell=True, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=errors,
-                process_group=group, env=os.environ | {TRIAL: str(number)},
+                process_group=group, env=environment,
             )  # fmt: skip
             try:
+                if by_lines:
+                    yield from _lines(process, output, timeout)
                 status = process.wait(timeout)
             except BaseException:
                 _end(group, process)
                 process.wait()
                 raise
         return Ended(status, _end_of(output), _end_of(errors))
+
+
+def _lines(process: subprocess.Popen[bytes], output: IO[bytes], timeout: float | None) -> Iterator[str]:
+    """Yields the lines of a growing output until the process has ended."""
+    until, at, rest, ended = math.inf if timeout is None else monotonic() + timeout, 0, b"", False
+    while not ended:
+        try:
+            process.wait(POLL)
+            ended = True
+        except subprocess.TimeoutExpired:
+            if timeout is not None and monotonic() > until:
+                raise subprocess.TimeoutExpired(process.args, timeout) from None
+        while found := os.pread(output.fileno(), READ, at):
+            at += len(found)
+            *whole, rest = (rest + found).split(b"\n")
+            yield from (line.decode("utf-8", "replace") for line in whole)
+    if rest:
+        yield rest.decode("utf-8", "replace")
 
 
 @contextmanager
@@ -244,7 +270,9 @@ def evaluator(job: config.TuningFile, executor: Executor | None = None) -> Task:
     objective = job.objective
     apart = isinstance(executor, ThreadPoolExecutor)
     if objective.function is None:
-        command = _command(objective, job.folder, job.space, job.reader)  # It has a time limit of its own.
+        command = _command(
+            objective, job.folder, job.space, job.reader, by_lines=job.reports
+        )  # It has a time limit of its own.
         return TimeLimited(command, LONGEST) if apart else command
     task = _function(objective.function, job.folder, job.space, job.reader)
     if executor is not None:
@@ -322,21 +350,40 @@ def _function(reference: str, folder: Path, space: Space, reader: ConstraintRead
     return Evaluation(function, reader)
 
 
-def _command(objective: config.Evaluation, folder: Path, space: Space, reader: ConstraintReader) -> Task:
+def _command(
+    objective: config.Evaluation, folder: Path, space: Space, reader: ConstraintReader, *, by_lines: bool
+) -> Task:
     choices = [p.options for p in space.parameters.values() if isinstance(p, Choice)]
     texts = [option for options in choices for option in options if isinstance(option, str)]
     command = filled(objective.command or "", space.parameters, options=texts)
 
-    def outcome(trial: Trial) -> Outcome:
-        return reader.read(_printed(command, folder, objective.timeout, trial), lambda f: f(**where(trial)))
+    def printed(**parameters: Any) -> object:
+        *_, ended = _printed(command(parameters), folder, objective.timeout)
+        lines = cast(Ended, ended).output.strip().splitlines()
+        if not lines:
+            raise Malformed("it printed nothing; its last line must be a number or JSON")
+        return _parsed(lines[-1].strip())
 
-    return lambda trial: attempt(partial(outcome, trial))
+    def reported(**parameters: Any) -> Iterator[object]:
+        none = True
+        with contextlib.closing(_printed(command(parameters), folder, objective.timeout, by_lines=True)) as lines:
+            for line in lines:
+                answer = _step(line) if isinstance(line, str) else None
+                if answer is not None:
+                    none = False
+                    yield answer
+        if none:
+            raise Malformed("it printed no line that is a number or a JSON object, which a trial with steps must do")
+
+    return Evaluation(reported if by_lines else printed, reader, waits=False)  # A command does not wait.
 
 
-def _printed(command: Callable[[Mapping[str, Any]], str], folder: Path, timeout: float | None, trial: Trial) -> object:
-    """Returns the answer in the last line of a command's output."""
+def _printed(
+    command: str, folder: Path, timeout: float | None, *, by_lines: bool = False
+) -> Generator[str | Ended, None, None]:
+    """Yields the lines of a command's output if they are wanted, and the end."""
     try:
-        ended = run(command(where(trial)), folder, timeout, trial.number)
+        ended = yield from run(command, folder, timeout, current_trial().number, by_lines=by_lines)
     except subprocess.TimeoutExpired:
         raise Unusable(f"no answer within {timeout:g} s") from None
     except (OSError, ValueError) as error:
@@ -344,10 +391,15 @@ def _printed(command: Callable[[Mapping[str, Any]], str], folder: Path, timeout:
     if ended.status != 0:
         message = one_line(ended.errors) or one_line(ended.output) or "it said nothing"
         raise Unusable(f"exit status {ended.status}: {message}")
-    lines = ended.output.strip().splitlines()
-    if not lines:
-        raise Malformed("it printed nothing; its last line must be a number or JSON")
-    return _parsed(lines[-1].strip())
+    yield ended
+
+
+def _step(line: str) -> object:
+    """Returns the answer in a line, a number or a JSON object. None for other lines, which people read."""
+    with contextlib.suppress(Malformed):
+        answer = _parsed(line.strip())
+        return answer if isinstance(answer, float | int | dict) and not isinstance(answer, bool) else None
+    return None
 
 
 def _parsed(line: str) -> object:

@@ -30,6 +30,7 @@ def run(job: TuningFile, executor: Executor | None = None) -> Result:
     study = open_study(
         job.domain, job.policy, goal=job.goals[0], seed=job.seed, storage=job.storage, name=job.name, budget=job.trials,
         seconds=job.seconds, parallel=count, reader=job.reader, about=job.reader.facts, like=job.like,
+        pruning=job.pruning, steps=job.steps, of=job.of,
     )  # fmt: skip
     bar = Bar(job.name, job.trials, goals=job.goals, file=sys.stdout, summary=False)
     return evaluated(
