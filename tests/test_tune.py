@@ -612,14 +612,8 @@ def test_a_file_of_steps_is_checked(folder):
     assert "`pruning`" in tune(wrong).output
     generator = "def score(x, kind):\n    for step in range(3):\n        yield x + step\n"
     (folder / "objective.py").write_text(generator)
-    result = tune(
-        write(
-            folder,
-            ("trials = 12", 'trials = 3\nname = "other"\nstorage = "sqlite:///job.db"\nof = "best"\ngoal = "minimize"'),
-        ),
-        "--plot",
-        "a.png",
-    )
+    more = 'name = "other"\nstorage = "sqlite:///job.db"\nof = "best"\ngoal = "minimize"'
+    result = tune(write(folder, ("trials = 12", f"trials = 3\n{more}")))
     assert result.exit_code == 0, result.output
     found = trials(folder, "other")
     assert [len(trial.steps) for trial in found] == [3] * 3
