@@ -3,9 +3,11 @@
 import copy
 import multiprocessing
 import pickle
+import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -21,7 +23,9 @@ from nilregret.slots import Halving, Median, Pruning
 from nilregret.storage import SqlStorage
 from nilregret.study.pruned import retraced
 
+from .format1.tables import restored
 from .marks import nightly
+from .test_storing import unwritable
 from .waiting import LONG
 
 SPACE = nr.Space(x=nr.Float(0, 1))
@@ -555,3 +559,27 @@ def test_a_rule_gives_its_verdicts_again_from_the_record(rule, tmp_path):
         connection.execute("UPDATE steps SET verdict = 'stop' WHERE event = (SELECT min(event) FROM steps)")
     connection.close()
     assert [report.step for report in retraced(nr.Study.open(storage=study.storage))] == [1]
+
+
+@pytest.mark.parametrize("mode", ["DELETE", "WAL"])
+def test_a_file_of_an_earlier_version_can_be_looked_at_where_nothing_can_be_written(mode):
+    folder = Path(tempfile.mkdtemp())
+    try:
+        url = restored("misfortunes", folder)
+        with closing(sqlite3.connect(folder / "misfortunes.db")) as connection:
+            connection.execute(f"PRAGMA journal_mode = {mode}")
+        with unwritable(folder):
+            study = nr.Study.open(storage=url, name="misfortunes")
+            known = list(study.trials)
+            ((_, summary),) = study.storage.summaries()
+            assert (summary.trials, summary.stopped) == (len(known), 0)
+            with pytest.raises(nr.errors.StorageError, match="cannot be written to"):
+                study.ask()
+            study.close()
+        (folder / "misfortunes.db").chmod(0o644)
+        study = nr.Study.open(storage=url, name="misfortunes")
+        assert list(study.trials) == known
+        assert study.report(study.ask(), 1, 0.5)
+        study.close()
+    finally:
+        shutil.rmtree(folder)

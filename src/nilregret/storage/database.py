@@ -88,6 +88,10 @@ class Database(ABC):
         """Raises `StorageError` if pages of the database are damaged."""
 
     @abstractmethod
+    def look_only(self) -> bool:
+        """Returns whether tables of an earlier version that cannot be written to are read from now on."""
+
+    @abstractmethod
     def gone(self, name: str) -> str:
         """Returns a sentence that says why a study may no longer be there."""
 

@@ -158,6 +158,10 @@ class PostgresDatabase(Database):
                     self._can_flush = False
         return self._can_flush
 
+    def look_only(self) -> bool:
+        """Returns False, because tables of an earlier version are not read as they are."""
+        return False
+
     def close(self) -> None:
         """Closes files and connections. The next call opens them again."""
         self.engine.dispose()

@@ -235,7 +235,11 @@ class SqlStorage(Storage, KeepsNotes):
             if there:
                 database.check_integrity(connection)
         if there:
-            self._upgrade()
+            try:
+                self._upgrade()
+            except StorageError as error:
+                if "cannot be written to" not in error.what or not database.look_only():
+                    raise
             return
         if not make:
             raise InvalidInput(f"`storage` {self.url!r} is an empty database: there is no study in it.")

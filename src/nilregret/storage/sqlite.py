@@ -28,7 +28,7 @@ from sqlalchemy import exc
 from .._utils.checks import shown, storable
 from .._utils.executors import POOL, READER, WRITER, survives_forks
 from ..errors import InvalidInput, StorageError
-from .database import LOCK_SECONDS, Database, newer, older
+from .database import LOCK_SECONDS, STEP, Database, newer, older
 from .tables import FORMAT, STOPPED, Tables, tables
 
 R = TypeVar("R")
@@ -57,7 +57,7 @@ class SqliteConnection:
         self.taken = 0  # When a pool gave it out: see `ReaderPool`.
         self._wal = False
         self._rollbacks = 0
-        self._mode = "rw"
+        self._mode, self.earlier = "rw", False
         survives_forks(self, rank, before=SqliteConnection.close_if_idle)
 
     @property
@@ -146,6 +146,8 @@ class SqliteConnection:
             connection = self.engine.connect()
             self._raw = connection.connection.driver_connection
             self._connection = connection
+            for statement in EARLIER if self.earlier else ():
+                self._raw.execute(statement)
         return cast(sqlite3.Connection, self._raw)
 
     def _pragma(self, statement: str) -> Any:
@@ -216,6 +218,7 @@ class ReaderPool:
         self._lock = threading.Lock()
         self._idle: list[SqliteConnection] = []
         self._closed = 0  # The number of calls of `close`.
+        self.earlier = False  # Whether the file is of an earlier version, and cannot be written to.
         self._inode = NOWHERE
         survives_forks(self, POOL)
 
@@ -232,7 +235,7 @@ class ReaderPool:
         """Returns a connection that no other thread uses until it is given back."""
         with self._lock:
             found = self._idle.pop() if self._idle else SqliteConnection(self._path)
-            found.taken = self._closed
+            found.taken, found.earlier = self._closed, self.earlier
         found.lock.acquire()
         return found
 
@@ -286,6 +289,11 @@ def _prepare(connection: Any, _: Any) -> None:
     connection.execute("PRAGMA trusted_schema = OFF")  # The file may come from an untrusted source.
 
 
+EARLIER = (  # What a read-only file of an earlier version lacks, for one connection.
+    "PRAGMA temp_store = MEMORY",
+    f"CREATE TEMP TABLE steps (study, {', '.join(STEP)})",
+    f"CREATE TEMP VIEW studies AS SELECT *, 0 AS {STOPPED} FROM main.studies",
+)
 PRIVATE = 0o600  # Mode of a file with secrets: only its owner can use it.
 SCHEME = "sqlite:///"
 
@@ -399,6 +407,12 @@ class SqliteDatabase(Database):
                 "Make room on the disk and go on: nothing of this call was recorded, and all that was before is there."
             )
         return "What was recorded before is still there."
+
+    def look_only(self) -> bool:
+        """Reads a file of an earlier version that cannot be written to. Returns True."""
+        self._readers.earlier = self._writer.earlier = True
+        self.close()
+        return True
 
     # -- whose it is ---------------------------------------------------------------------------------------------
 

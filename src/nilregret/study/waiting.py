@@ -136,7 +136,7 @@ def counted_trials(study: Study, *, valued: bool = False) -> Counted:
     found, waiting = [], 0
     for trial in trials:
         number = trial.number
-        if number not in later or trial.state in ("failed", "abandoned", "stopped"):
+        if number not in later or (trial.reward is None and trial.state != "pending"):
             found.append(trial)
         elif (_ends(trial, wait) > now) if wait.in_time else (later[number] < wait.length):
             waiting += 1

@@ -48,6 +48,7 @@ def check_storage(make: Callable[[], Any]) -> None:
     _check_threads(make())
     _check_names(make())
     _check_states(make())
+    _check_reports(make())
     _check_batches(make())
     _check_closing(make())
     _check_moving(make())
@@ -276,6 +277,27 @@ def _check_states(storage: Any) -> None:
     promise(np.array_equal(again.predict(), study.predict()), "What one object corrects another one does not see.")
     happened = sorted(order for trial in again.trials for _, order in trial.events())
     promise(happened == list(range(1, len(happened) + 1)), f"Events have the orders {happened}: there are gaps.")
+
+
+def _check_reports(storage: Any) -> None:
+    """Checks that curves and stopped trials come back. A storage need not keep them (`KeepsSteps`)."""
+    study, other = Study(_arms(), storage=storage), Study(_arms(), storage=storage)
+    first, second = study.ask(count=2)
+    try:
+        study.report(first, 1, 1 / 3)
+    except NoRegretError as error:
+        promise(type(error) is NoRegretError, f"A report is refused: {error}")
+        return
+    other.report(second, 7, 0.1)
+    study.report(first, 10**12, 2 / 3)
+    study.stop(first)
+    study.tell(second, 0.5)
+    again, keys = Study.open(storage=storage), _keys(study.trials)
+    promise(_keys(other.trials) == keys, "What one object of a study reports another one does not see.")
+    promise(_keys(again.trials) == keys, f"{list(study.trials)} came back as {list(again.trials)}.")
+    promise(
+        np.array_equal(again.predict(), study.predict()), "A study with stopped trials predicts otherwise, reopened."
+    )
 
 
 def _check_batches(storage: Any) -> None:
