@@ -170,6 +170,16 @@ def test_contexts_have_no_best_curve():
     assert not any(mark.label.startswith("trial") for mark in panel.marks)
 
 
+def test_with_a_fidelity_the_best_is_one_at_the_full_setting():
+    study = nr.Study(nr.auto(PLANE, fidelity=nr.Fidelity("rows", 10, 1000)), goal="minimize", seed=0)
+    for _ in range(7):
+        trial = study.ask()
+        study.tell(trial, trial.parameters["x"] + 1.0 - 10.0 / trial.context_parameters["rows"])  # Cheap ones lie.
+    assert History(study).best.number == study.best().number
+    assert study.best().context_parameters["rows"] == 1000
+    assert "Each context" not in nr.plots.timeline(study).axes[0].get_title(loc="left")
+
+
 def test_stopped_trials_are_open_marks_at_their_last_value_in_pictures_of_trials():
     study = reported(SOME)
     name, where = "stopped, at the last value", ["trial 2: stopped at step 1 with 4"]

@@ -19,7 +19,7 @@ from ..study.quantities import Quantity
 from ..study.study import Study
 from .drawing import draw
 from .scene import Axis, Line, Mark, Panel, Picture, Points
-from .source import NO_SINGLE_BEST, Source, best_of, numbers_drawn, standing
+from .source import NO_SINGLE_BEST, Source, best_of, has_single_best, numbers_drawn, standing
 from .ticks import fenced, log_ticks, padded, spread_evenly, thinned
 
 MOST = 100  # Curves that are drawn.
@@ -128,7 +128,7 @@ def ended_at(trial: Trial) -> str:
 
 def _best(study: Study) -> int | None:
     """Returns the number of the best finished trial, or None if there is no single best."""
-    if study.policy.context is not None or all(trial.reward is None for trial in study.trials):
+    if not has_single_best(study) or all(trial.reward is None for trial in study.trials):
         return None
     found = best_of(study)
     return None if found is None else found.number
@@ -195,7 +195,7 @@ def _title(study: Study, trials: Sequence[Trial], shown: int) -> str:
     said = f"{counts}\nstopping saved {saved:.0%} of the steps" if saved > 0.0 else counts
     said += _missed(study)
     said += f"; drawn are {shown} of {many(len(trials), 'curve')}" * (shown < len(trials))
-    return f"{said}\n{NO_SINGLE_BEST}" if study.policy.context is not None else said
+    return said if has_single_best(study) else f"{said}\n{NO_SINGLE_BEST}"
 
 
 def _missed(study: Study) -> str:

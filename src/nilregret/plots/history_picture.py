@@ -25,7 +25,17 @@ from ..study.waiting import counted_trials
 from .curves_picture import last_values, stopped_marks, stopped_of
 from .drawing import draw
 from .scene import Axis, Band, Line, Mark, Panel, Picture, Points, Words
-from .source import NO_SINGLE_BEST, Source, answered_of, are_clicks, best_of, is_noisy_study, numbers_drawn, standing
+from .source import (
+    NO_SINGLE_BEST,
+    Source,
+    answered_of,
+    are_clicks,
+    best_of,
+    has_single_best,
+    is_noisy_study,
+    numbers_drawn,
+    standing,
+)
 from .ticks import fenced, log_ticks, padded, spread_evenly
 
 EDGE = 0.14  # Room above and below the values, as a share: for the label of the best.
@@ -94,7 +104,7 @@ class History:
     @cached_property
     def best(self) -> Trial | None:
         """The trial with the best value, the recommended one under noise, or None if none is feasible or best."""
-        return None if self.study.policy.context is not None else best_of(self.study, self.of)
+        return best_of(self.study, self.of) if has_single_best(self.study) else None
 
     @property
     def best_value(self) -> float | None:
@@ -104,7 +114,7 @@ class History:
     @property
     def words(self) -> str:
         """Standing of the best trial (see `standing`)."""
-        if self.study.policy.context is not None:
+        if not has_single_best(self.study):
             return NO_SINGLE_BEST
         return "" if self.best is None else standing(self.study, self.best)
 
@@ -279,7 +289,7 @@ def _each_told(of: Quantity) -> list[Mark]:
 def _star_of(of: Quantity) -> list[Mark]:
     """Returns the mark of the best trial, if there is one and it told the number."""
     study = of.study
-    best = None if study.policy.context is not None else best_of(study)
+    best = best_of(study) if has_single_best(study) else None
     told = None if best is None else of.told(best)
     if best is None or told is None:
         return []

@@ -27,7 +27,7 @@ from .base import BAND_LABELS
 from .curves_picture import stopped_marks, stopped_of
 from .drawing import draw
 from .scene import Axis, Band, Boxes, Line, Mark, Panel, Picture, Points
-from .source import Source, chosen_axes, introduced, numbers_drawn, standing, study_of, through_of
+from .source import Source, chosen_axes, has_single_best, introduced, numbers_drawn, standing, study_of, through_of
 from .ticks import fenced, padded
 
 IN_A_ROW = 3
@@ -400,5 +400,5 @@ def _centre(one: Slice, of: Quantity, through: Place, room: tuple[float, float])
     value = of.told(through) if isinstance(through, Trial) else None
     if not isinstance(through, Trial) or value is None:
         return [Line([float(x[0])] * 2, room, "best", "the point chosen", 1.2, dashed=True)]
-    called = standing(study, through) if study.policy.context is None else f"trial {through.number}"
+    called = standing(study, through) if has_single_best(study) else f"trial {through.number}"
     return [Points(x, [value], "best", called, "*", 10.0, hover=[f"trial {through.number}: {numeral(value)}"])]

@@ -122,7 +122,7 @@ def function_of(study: Study) -> Function:
 
 
 def best_of(study: Study, of: Quantity | None = None) -> Trial | None:
-    """Returns the trial with the best value told, or the recommended one under noise, or budgets on average.
+    """Returns the trial with the best value told, or under noise, `fidelity` or budgets on average the recommended one.
 
     With several objectives, it is the trial of the front with the best mean of an objective, the first unless `of` is
     one.
@@ -138,12 +138,17 @@ def best_of(study: Study, of: Quantity | None = None) -> Trial | None:
         leaders = leaders_of(study, study.front_values())
         return leaders[of.channel or 0 if of is not None and of.objective else 0] if leaders else None
     best = told_best(without_violation(study.policy, answered), study.goals[0])
-    if best is not None and (is_noisy_study(study) or on_average(study.policy)):
+    if best is not None and (is_noisy_study(study) or on_average(study.policy) or study.inputs.full is not None):
         try:
             return study.best()
         except TrialError:  # Its posterior begins after the last restart, without an answer so far.
             pass
     return best
+
+
+def has_single_best(study: Study) -> bool:
+    """Returns whether one trial may be the best: always but under contexts that the policy does not choose itself."""
+    return study.policy.context is None or study.inputs.full is not None
 
 
 def leaders_of(study: Study, front: Front) -> list[Trial]:
@@ -168,7 +173,7 @@ def standing(study: Study, trial: Trial) -> str:
     best = told_best(without_violation(study.policy, study.trials), study.goals[0])
     if best is None:
         return "closest to feasible"
-    if trial.number == best.number and not is_noisy_study(study):
+    if trial.number == best.number and not is_noisy_study(study) and study.inputs.full is None:
         return best_label(study.goals[0])
     found = best_of(study)
     return "recommended" if found is None or found.number == trial.number else "chosen"
@@ -218,7 +223,7 @@ def answered_of(study: Study) -> list[Trial]:
 
 def introduced(study: Study, trial: Trial) -> str:
     """Returns number, standing and point of a trial of `centre_of` in words. Under contexts no single one is best."""
-    if study.policy.context is not None:
+    if not has_single_best(study):
         return f"trial {trial.number}, {named(trial)}. {NO_SINGLE_BEST}"
     return f"trial {trial.number} ({standing(study, trial)}), {named(trial)}"
 

@@ -15,7 +15,7 @@ from ..storage.record import Trial
 from ..study.study import Study
 from .base import BEST, FAILED, MODEL, OBSERVED, new_figure, plain, theme
 from .lines import paper_style, save
-from .source import NO_SINGLE_BEST, Source, best_of, standing, study_of
+from .source import NO_SINGLE_BEST, Source, best_of, has_single_best, standing, study_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +69,7 @@ def timeline(source: Source, path: str | Path | None = None, *, width: float = 7
         ax.spines["left"].set_visible(False)
         together = f"up to {rows} at once" if rows > 1 else "one after another"
         title = f"{plain(study.name)}: {many(len(trials), 'trial')}, {together}"
-        ax.set_title(title if study.policy.context is None else f"{title}. {NO_SINGLE_BEST}", loc="left")
+        ax.set_title(title if has_single_best(study) else f"{title}. {NO_SINGLE_BEST}", loc="left")
         ax.grid(axis="x", alpha=0.25, lw=0.5)
         figure.legend(loc="outside lower center", ncols=5, frameon=False)
         save(figure, path)
@@ -110,7 +110,7 @@ def _draw_bars(ax: Axes, study: Study, spans: Array, lanes: IndexArray, *, thick
 
 def _leaders(study: Study) -> tuple[list[int], str]:
     """Returns the numbers of the trials that are marked and their name: the best one, or those on the front."""
-    if study.policy.context is not None or all(trial.reward is None for trial in study.trials):
+    if not has_single_best(study) or all(trial.reward is None for trial in study.trials):
         return [], ""
     if len(study.goals) > 1:
         return [trial.number for trial in study.front()], "on the front"

@@ -15,6 +15,7 @@ from ....domains.domain import Arms
 from ....errors import NoRegretError
 from ....plots.base import reward_label
 from ....plots.history_picture import further_gain
+from ....plots.source import has_single_best
 from ....study.direction import best_label
 from ....study.formatting import where
 from ....study.function import expected_gain
@@ -130,7 +131,7 @@ def standing(study: Study, *, now: float, paused: bool = False) -> dict[str, Any
 def _under_contexts(study: Study) -> list[dict[str, str]]:
     """Returns the recommended point under each of the latest contexts, with its posterior mean and bounds."""
     found: dict[str, dict[str, str]] = {}
-    if study.policy.context is None:
+    if has_single_best(study):
         return []
     for trial in reversed(study.trials[-CONTEXTS:]):
         under = short_context(trial)

@@ -143,6 +143,9 @@ def told_now(study: Study) -> tuple[int, list[str]] | None:
     if since:
         rewards[:since] = np.nan
         said.append(f"of the trials from {since} on, as those before do not count any more")
+    if (full := study.inputs.full) is not None:
+        rewards[[trial.context is None or bool((trial.context != full).any()) for trial in columns.trials]] = np.nan
+        said.append("of the trials at the full setting")
     limits = [columns.array(key) > 0.0 for key in columns.layout if key.startswith("constraints.")]
     broken = np.any(limits, axis=0) & ~np.isnan(rewards) if limits else np.zeros(0)
     if broken.any() and on_average(study.policy):
