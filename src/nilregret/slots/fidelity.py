@@ -177,7 +177,7 @@ def most_telling(levels: Levels) -> int:
 
 
 def boca(levels: Levels) -> int:
-    """Returns the cheapest setting of the set Z_t(x) of BOCA (Kandasamy et al. 2017, section 3, equation 8).
+    """Returns the cheapest setting of the set Z_t(x) of BOCA (Kandasamy et al. 2017, section 3).
 
     Besides z* it has each z with lambda(z) < lambda(z*), tau(z) > gamma(z) and xi(z) > beta^(-1/2) max xi, where
     gamma(z) = sqrt(kappa_0) xi(z) (lambda(z) / lambda(z*))^q and q = 1 / (p + d + 2).
