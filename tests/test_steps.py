@@ -49,6 +49,27 @@ class Above(Pruning):
         return courses.value + 0.1, 0.2
 
 
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class Odd(Pruning):
+    """A rule of one's own that says nonsense, as text."""
+
+    says: str = "stop"
+    because: str = "so"
+    mean: float = 0.0
+    std: float = 1.0
+
+    def verdict(self, courses):
+        return None if self.says == "None" else self.says
+
+    def why(self, courses):
+        return self.because
+
+    def expected(self, courses):
+        return self.mean * 1e200 * 1e200, self.std
+
+
 def policy(rule=None, domain=ARMS):
     """Returns a policy that fits nothing."""
     kernel = nr.SquaredExponential(0.3)
@@ -583,3 +604,40 @@ def test_a_file_of_an_earlier_version_can_be_looked_at_where_nothing_can_be_writ
         study.close()
     finally:
         shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (Odd(says="halt"), "`Odd.verdict` returned 'halt', and nothing was recorded"),
+        (Odd(says="None"), "`Odd.verdict` returned None"),
+        (Odd(because=" "), "must say in words why the trial was stopped"),
+    ],
+)
+def test_what_a_rule_of_ones_own_may_not_say_is_not_recorded(rule, message, tmp_path):
+    study = nr.Study(policy(rule), storage=f"sqlite:///{tmp_path}/a.db")
+    trial = study.ask()
+    with pytest.raises(nr.errors.InvalidInput, match=message):
+        study.report(trial, 1, 0.5)
+        study.stop(trial)
+    assert study.trials[0].state == "pending"
+    assert list(nr.Study.open(storage=study.storage).trials) == list(study.trials)
+    assert study.tell(trial, 0.5).state == "observed"
+
+
+@pytest.mark.parametrize("rule", [Odd(mean=1.0, learned="predicted"), Odd(std=-1.0, learned="predicted")])
+def test_a_prediction_that_is_no_number_is_none(rule):
+    study = nr.Study(policy(rule))
+    study.report(study.ask(), 1, 0.5)
+    study.stop(0)
+    plain = nr.Study(policy(Odd(learned="last")))
+    plain.report(plain.ask(), 1, 0.5)
+    plain.stop(0)
+    np.testing.assert_array_equal(study.predict(), plain.predict())
+
+
+def test_a_report_is_a_value_that_the_policy_could_be_told():
+    study = nr.Study(nr.auto(ARMS, reward="bernoulli"))
+    with pytest.raises(nr.errors.InvalidInput, match="0.3"):
+        study.report(study.ask(), 1, 0.3)
+    assert study.trials[0].steps == []

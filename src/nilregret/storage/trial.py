@@ -415,7 +415,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
 
     def asked(self) -> Trial:
         """Returns this trial as it was when it was asked for."""
-        if self.state == "pending":
+        if self.state == "pending" and self.curve is NO_CURVE:
             return self
         unknown = ("pending", None, None, None, None, None, None, None, self.lease_until, None, (), self.repeats, None)
         return tuple.__new__(

@@ -188,6 +188,8 @@ class Inputs:
             found = outcome("value", value, low=-LARGEST_REWARD, high=LARGEST_REWARD)
         except InvalidInput as error:
             raise error.advised(NO_VALUE, topic="unusable") from None
+        if self._checked is not None:
+            self._checked(found)  # A stopped trial may teach it.
         return at, found
 
     def std(self, value: object, name: str = "std") -> float:

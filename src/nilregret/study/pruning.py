@@ -8,12 +8,14 @@ from typing import Any, final
 
 import numpy as np
 
-from .._utils.checks import LARGEST_REWARD, Array
+from .._utils.checks import LARGEST_REWARD, Array, shown
 from .._utils.randomness import Draws
+from ..errors import InvalidInput
 from ..policy.policy import Policy
 from ..slots.pruning import Course, Courses, Never, Pruning
 from ..storage.record import Event
 from ..storage.trial import NO_CURVE, Abandoned, Curve, Trial, Verdict
+from .play_rewards import reason_of
 
 NEVER = Never()
 HALF_LOG = 0.5 * math.log(2.0 * math.pi)
@@ -104,12 +106,17 @@ class Curves:
         if not rule.stops or (rule.steps is not None and step >= rule.steps):
             return "go"
         verdict = rule.verdict(self.courses(trial, trials))
+        if not isinstance(verdict, str) or verdict not in ("go", "stop", "wait"):
+            raise InvalidInput(
+                f"`{type(rule).__name__}.verdict` returned {shown(verdict)}, and nothing was recorded. It returns 'go', "
+                "'stop' or 'wait'."
+            )
         spared = verdict != "go" and rule.explore > 0.0
         return "spared" if spared and Draws(f"pruning {seed} {trial.number}").random() < rule.explore else verdict
 
     def why(self, trial: Trial, trials: Iterable[Trial]) -> str:
         """Returns in words why the rule stops a trial."""
-        return self.rule.why(self.courses(trial, trials))
+        return reason_of("was stopped", self.rule.why(self.courses(trial, trials)))
 
     def value(self, trial: Trial) -> float:
         """Returns the value of a curve that counts, in the units told."""
@@ -132,7 +139,7 @@ class Curves:
             known = [other.as_of(order) for other in trials if other.curve and other.asked_order < order]
             courses = self.courses(trial, known)
             expected = self.rule.expected(courses)
-            if expected is not None:
+            if expected is not None and all(map(math.isfinite, expected)) and expected[1] >= 0.0:
                 mean, std = expected
                 if learned == "censored":
                     mean, std = _below(mean, std, max((c.values[-1] for c in courses.finished), default=None)), None

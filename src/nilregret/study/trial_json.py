@@ -62,6 +62,7 @@ def with_history(trial: Trial) -> Json:
         "abandoned": None if trial.abandoned is None else trial.abandoned.reason,
         "corrected": [
             {"reward": before.reward, "reason": before.reason, "told_at": before.time}
+            | ({"stopped": True} if before.stopped else {})
             | ({} if before.std is None else {"std": before.std})
             | ({"others": [list(other) for other in before.others]} if before.others else {})
             | ({"metrics": dict(before.measured)} if before.measured else {})
