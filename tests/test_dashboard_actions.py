@@ -459,6 +459,18 @@ def test_every_form_of_every_study_is_clean(every_kind, action):
     assert len(KINDS) > 10
 
 
+def test_a_policy_that_chooses_the_fidelity_is_asked_without_it():
+    forms = Forms()
+    policy = nr.auto(nr.Space(x=nr.Float(0, 1)), fidelity=nr.Fidelity("rows", 10, 1000))
+    nr.Study(policy, storage=forms.storage, name="a")
+    assert "rows" not in forms.open("a", "ask").text
+    assert "Trial 0" in forms.act("a", "ask").text
+    assert trial(forms, 0).context_parameters == {"rows": 10}
+    assert "trial = study.ask()" in forms.get("/studies/a/settings").text
+    forms.act("a", "add", **{"p-0": "0.5", "c-0": "1000", "reward": "1"})
+    assert trial(forms, 1).context_parameters == {"rows": 1000}
+
+
 def test_the_api_changes_and_logs_the_same():
     with Client(MemoryStorage()) as client:
         client.put(AT, {"policy": plain(POLICY)})

@@ -187,12 +187,17 @@ def fields(study: Study, action: str, given: Mapping[str, str]) -> list[dict[str
     """
     which = ACTIONS[action]
     found = [_plain("trial", given)] * (which.trial and action not in SHOWING)
-    if which.context and study.policy.context is not None:
+    if which.context and study.policy.context is not None and not _chooses(study, action):
         found += _of_domain(study.policy.context, "c", given)
     if which.point:
         found += _of_domain(study.policy.domain, "p", given, some=action == "enqueue")
     entries = [name for name in which.entries if name != "constraints" or study.policy.constraint_count]
     return found + [field for name in entries for field in _of_entry(study, name, given)]
+
+
+def _chooses(study: Study, action: str) -> bool:
+    """Returns whether the policy chooses the context of an action itself, by a fidelity."""
+    return action == "ask" and study.inputs.full is not None
 
 
 def _of_entry(study: Study, name: str, given: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -322,7 +327,8 @@ def call(study: Study, action: str, given: Mapping[str, str]) -> Call:
             raise InvalidInput("No parameter is filled in: a point to try first says one at least.")
         return Call("POST", "/enqueue", {"entries": [place]}, f"The next trial that may be is of {point_text(place)}.")
     if action == "ask":
-        return Call("POST", "/decisions", _context(study, given), "The policy decides once.")
+        under = {} if _chooses(study, action) else _context(study, given)
+        return Call("POST", "/decisions", under, "The policy decides once.")
     if action == "trial-note":
         note = _short("note", given)
         return Call("PUT", f"/trials/{number}/note", {"note": note}, f"The note of trial {number} becomes: {note}")

@@ -124,7 +124,7 @@ def curl(method: str, address: str, body: Mapping[str, Any]) -> str:
 def _clients(study: Study, name: str, base: str, stored_as: str, storage: str | None) -> list[dict[str, str]]:
     """Returns code that asks for a trial and tells its reward: with curl, from Python, and on the command line."""
     policy, at = study.policy, f"{base}/v1/studies/{segment(name)}"
-    context = None if policy.context is None else _example(policy.context)
+    context = None if policy.context is None or study.inputs.full is not None else _example(policy.context)
     limits = [0.0] * policy.constraint_count
     asked = {} if context is None else {"context": context}
     values = [1.0] * policy.objective_count
@@ -169,7 +169,8 @@ def description(study: Study) -> list[tuple[str, str]]:
         ("to choose from", domain_text(study.policy.domain)),
     ]  # fmt: skip
     if study.policy.context is not None:
-        facts.append(("contexts", domain_text(study.policy.context)))
+        name = "contexts" if study.inputs.full is None else "fidelity, which it chooses too"
+        facts.append((name, domain_text(study.policy.context)))
     if study.policy.constraint_count:
         facts.append(("constraints", str(study.policy.constraint_count)))
     facts.append(("seed", str(study.seed)))
