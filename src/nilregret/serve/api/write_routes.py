@@ -220,7 +220,7 @@ WRITE_OPERATIONS = [
     ),
     Operation(
         method="POST", path=f"{ONE}/stop", name="stop", summary="Tell that an evaluation was stopped.",
-        text="Its last report stands in for a reward. A decision without a report is abandoned instead.",
+        text="Its reports stay, and it has no reward. A decision without a report is abandoned instead.",
         handler=partial(_ended, record=Transaction.stop), body=m.StopRequest, answers=TOLD,
     ),
     Operation(
