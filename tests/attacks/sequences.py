@@ -241,6 +241,15 @@ def row_of(trial):
     return np.concatenate([[] if trial.context is None else trial.context, trial.point])
 
 
+def taught(study, trial):
+    """A stopped trial as one that was told its last value, or was given up."""
+    if trial.state != "stopped":
+        return trial
+    if study.policy.pruning.learned == "nothing":
+        return trial.asked()._replace(state="abandoned")
+    return trial._replace(state="observed", reward=trial.steps[-1][1], reason=None)
+
+
 # -- what counts, from the record alone --------------------------------------------------------------------------------
 
 
@@ -249,7 +258,7 @@ class Reference:
 
     def __init__(self, study):
         # A correction is as if the right answer had come first.
-        self.policy, self.trials = study.policy, [trial.as_corrected() for trial in study.trials]
+        self.policy, self.trials = study.policy, [taught(study, trial.as_corrected()) for trial in study.trials]
         self.rounds = len(self.trials)
         memory, restarts = self.policy.memory, study.restarts
         self.first = restarts[-1] if restarts else 0
@@ -430,15 +439,18 @@ class Problem(AssertionError):
 class Sequence:
     """One random study and what happens to it."""
 
-    def __init__(self, seed, folder=None, draw=some_policy, *, arms=False, queue=False):
+    def __init__(self, seed, folder=None, draw=some_policy, *, arms=False, queue=False, steps=False):
         self.rng = np.random.default_rng([417, seed])
         self.made, self.seed, self.clock = draw(self.rng), int(seed), Clock()
+        if steps:
+            learned = str(self.rng.choice(["last", "nothing"]))
+            self.made = self.made.using(pruning=nr.slots.Never(learned=learned))
         self.url = None if folder is None else f"sqlite:///{folder}/{seed}.db"
         self.folder, self.seed = folder, int(seed)
         self.study = nr.Study(self.made, seed=self.seed, storage=self.url, clock=self.clock)
         self.arms = arms and isinstance(self.made.domain, nr.Arms)
         self.compared = self.solved = 0
-        self.queue = queue
+        self.queue, self.steps = queue, steps
         self.log = []
 
     @property
@@ -458,6 +470,8 @@ class Sequence:
                 self.change_arms()
             if self.queue and self.rng.random() < 0.4:
                 self.enqueue()
+            if self.steps and self.rng.random() < 0.6:
+                self.report()
             if self.policy.constraints is not None and self.rng.random() < 0.3:
                 self.limit()
         self.look()
@@ -558,10 +572,19 @@ class Sequence:
 
     def limit(self):
         """Constraint values told by themselves, before the reward or after it."""
-        open_ = [t for t in self.study.trials if t.constraints is None and t.state != "failed"]
+        open_ = [t for t in self.study.trials if t.constraints is None and t.state not in ("failed", "stopped")]
         values = self.some_constraints()
         if open_ and values is not None:
             self.study.tell(open_[self.rng.integers(len(open_))], constraints=values)
+
+    def report(self):
+        """A trial reports some values, and perhaps stops."""
+        trial = self.some_pending_trial()
+        for _ in range(int(self.rng.integers(1, 4)) if trial is not None else 0):
+            step = self.study.trials[trial.number].curve[-1].step + 1 if self.study.trials[trial.number].curve else 0
+            self.study.report(trial, step, self.some_reward(trial.point))
+        if trial is not None and self.rng.random() < 0.5:
+            self.study.stop(trial)
 
     def enqueue(self):
         """A point to try first, of which parts may be left to the policy, or one less."""
@@ -625,7 +648,8 @@ class Sequence:
 
     def replayed(self, trials):
         state = State(self.policy, seed=self.seed)
-        state.receive(Record().apply([trial.as_corrected() for trial in trials]))
+        known = [trial.as_corrected() for trial in trials]
+        state.receive(self.study.replica.curves.as_taught(Record().apply(known), known))
         return state
 
     def copied(self):
@@ -670,7 +694,7 @@ class Sequence:
         return self.rng.normal(size=m) if m else None
 
 
-def run(seeds, folder=None, draw=some_policy, *, arms=False, queue=False):
+def run(seeds, folder=None, draw=some_policy, **more):
     """What became of the sequences: how many were compared, and those that went wrong, (seed, what)."""
     compared = solved = 0
     wrong = []
@@ -680,7 +704,7 @@ def run(seeds, folder=None, draw=some_policy, *, arms=False, queue=False):
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 warnings.simplefilter("ignore", nr.errors.NoRegretWarning)
-                sequence = Sequence(seed, folder if seed % 5 == 0 else None, draw, arms=arms, queue=queue)
+                sequence = Sequence(seed, folder if seed % 5 == 0 else None, draw, **more)
                 sequence.run()
         except Exception as error:
             wrong.append((seed, error, sequence))

@@ -45,6 +45,14 @@ def test_so_do_studies_with_points_to_try_first(first, tmp_path):
     assert solved > 6
 
 
+@pytest.mark.parametrize("first", [0, pytest.param(6, marks=pytest.mark.nightly)])
+def test_so_do_studies_whose_trials_report_and_stop(first, tmp_path):
+    compared, solved, wrong = sequences.run(range(first, first + 6), tmp_path, arms=True, steps=True)
+    assert wrong == []
+    assert compared > 30
+    assert solved > 6
+
+
 @pytest.mark.parametrize("broken", ["outcomes.Outcomes.fail", "training_data.TrainingData._close"])
 def test_what_is_looked_for_would_be_found(broken, monkeypatch):
     monkeypatch.setattr(f"nilregret.policy.{broken}", lambda *_: None)

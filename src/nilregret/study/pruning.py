@@ -108,8 +108,8 @@ class Curves:
         verdict = rule.verdict(self.courses(trial, trials))
         if not isinstance(verdict, str) or verdict not in ("go", "stop", "wait"):
             raise InvalidInput(
-                f"`{type(rule).__name__}.verdict` returned {shown(verdict)}, and nothing was recorded. It returns 'go', "
-                "'stop' or 'wait'."
+                f"`{type(rule).__name__}.verdict` returned {shown(verdict)}, and nothing was recorded. It returns "
+                "'go', 'stop' or 'wait'."
             )
         spared = verdict != "go" and rule.explore > 0.0
         return "spared" if spared and Draws(f"pruning {seed} {trial.number}").random() < rule.explore else verdict
