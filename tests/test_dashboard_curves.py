@@ -1,6 +1,7 @@
 """The dashboard of trials that report: curves, the state "stopped", and forms that report, stop and choose a rule."""
 
 from types import SimpleNamespace
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -179,6 +180,7 @@ TYPED = {"p-name-0": "x", "p-type-0": "float", "p-low-0": "0", "p-high-0": "1"}
         ({"pruning": "median"}, "median", "pruning='median'"),
         ({"pruning": "halving", "steps": "50"}, {"type": "halving", "steps": 50}, "nr.slots.Halving(steps=50)"),
         ({"pruning": "predicted", "of": "best"}, {"type": "predicted", "of": "best"}, "Predicted(of='best')"),
+        ({"pruning": "median", "explore": ".1"}, {"type": "median", "explore": 0.1}, "nr.slots.Median(explore=0.1)"),
         ({"steps": "9"}, {"type": "never", "steps": 9}, "nr.slots.Never(steps=9)"),
     ],
 )
@@ -196,6 +198,29 @@ def test_the_form_of_a_new_study_chooses_a_rule(more, rule, code, monkeypatch):
     hidden = forms.hidden(page.text)
     assert forms.post("/new", "&".join(f"{k}={v}" for k, v in hidden.items()).encode()).status == 200
     assert nr.Study.open(storage=forms.storage, name="s").policy.pruning == policy.pruning
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"pruning": "mean"}, "mean"),
+        ({"steps": "x"}, "The full number of steps is 'x'"),
+        ({"steps": "0"}, "steps is 0: it must be at least 1"),
+        ({"pruning": "median", "explore": "2"}, "explore is 2: it must lie in"),
+        (
+            {"pruning": "median", "o-name-0": "a", "o-goal-0": "minimize", "o-name-1": "b", "o-goal-1": "minimize"},
+            "several",
+        ),
+    ],
+)
+def test_a_rule_that_cannot_be_is_refused_and_no_study_is_made(more, said):
+    forms = Forms()
+    page = forms.post("/new", urlencode({"name": "s"} | TYPED | more).encode())
+    sent = forms.hidden(page.text)
+    page = forms.post("/new", urlencode(sent).encode()) if "confirmed" in sent else page
+    assert page.status == 422
+    assert said in words(page.text)
+    assert forms.storage.find("s") is None
 
 
 def test_studies_whose_trials_report_are_compared_by_their_steps():
