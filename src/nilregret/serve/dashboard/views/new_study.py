@@ -135,7 +135,8 @@ def _policy(given: Mapping[str, str], objectives: list[str]) -> dict[str, Any]:
 def _pruning(given: Mapping[str, str]) -> dict[str, Any]:
     """Returns the pruning rule of a policy: a word, or a part if more is said than the word."""
     rule, steps, of, spared = (given.get(name, "").strip() for name in ("pruning", "steps", "of", "explore"))
-    more = ({"steps": _whole("The full number of steps", steps)} if steps else {}) | ({"of": of} if of else {})
+    more: dict[str, Any] = {"steps": _whole("The full number of steps", steps)} if steps else {}
+    more |= {"of": of} if of else {}
     more |= {"explore": number("The share that runs on", spared)} if spared else {}
     if not (rule or more):
         return {}
