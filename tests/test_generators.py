@@ -12,6 +12,8 @@ from nilregret.errors import InvalidInput
 from nilregret.slots import described
 from nilregret.tuning import loop, run_options
 
+from .waiting import LONG
+
 pytestmark = pytest.mark.usefixtures("few_draws")
 UNIT = nr.Space(x=nr.Float(0, 1))
 
@@ -121,6 +123,7 @@ def test_a_stopped_generator_is_closed_and_counted():
     assert closed == list(range(6))
     assert result.best_trial.state == "observed"
     assert repr(result).startswith("Result of 'trained' (minimize): 6 trials, 3 stopped\n")
+    assert "\n  pruning: 3 trials were stopped. None ran on" in repr(result)
     assert result.history[1]["reason"] == result.trials[1].reason
     assert result.history[1]["value"] is None
     assert result.stopped == "trials"
@@ -356,6 +359,33 @@ def test_threads_report_and_pause():
     assert lengths(result) == [5] * 9
     assert threading.get_ident() not in threads
     assert sorted(closed) == list(range(9))
+
+
+def test_an_interrupt_closes_generators_in_other_threads_at_their_next_step():
+    over, closed = threading.Event(), threading.Event()
+
+    def trained(x):
+        try:
+            yield x
+            if nr.current_trial().number == 1:
+                over.wait(LONG)
+            yield x
+            yield x
+        finally:
+            if nr.current_trial().number == 1:
+                closed.set()
+
+    def interrupt(_, trial):
+        raise KeyboardInterrupt
+
+    with ThreadPoolExecutor(2) as executor:
+        result = quiet(trained, executor=executor, callbacks=[interrupt])
+        assert result.stopped.startswith("interrupted: ")
+        assert not closed.is_set()
+        over.set()
+        assert closed.wait(LONG)
+    assert result.study.trials[1].state == "pending"
+    assert len(result.study.trials[1].curve) <= 1
 
 
 def test_an_error_of_a_report_in_a_thread_ends_the_run(monkeypatch):

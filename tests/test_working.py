@@ -19,7 +19,9 @@ from nilregret.__main__ import main
 from nilregret.errors import StorageError
 from nilregret.papers import find
 from nilregret.simulation import runner
+from nilregret.study.transaction import Transaction
 from nilregret.tuning.loop import STOPPED, Lease, Loop
+from nilregret.tuning.objective import Evaluation
 from nilregret.tuning.outcome import Outcome
 
 FILE = """
@@ -216,6 +218,35 @@ def test_an_answer_is_told_again_where_the_storage_was_away(folder, monkeypatch)
     worker(study, lambda trial: Outcome(trial.parameters["x"]), trials=1, wait=waited.append).run()
     assert waited == [1.0, 2.0, 4.0]
     assert study.trials[0].reward == study.trials[0].parameters["x"]
+
+
+def test_a_worker_reports_each_step_and_waits_for_no_trial(folder, monkeypatch):
+    study = nr.Study(nr.auto(LINE, pruning=nr.slots.Halving(steps=4, pause=True)), storage=STORAGE, name="hill")
+    said, waited, reported = [], [], Transaction.report
+
+    def away(self, *args):
+        if len(waited) < 2:
+            raise StorageError("away")
+        return reported(self, *args)
+
+    def trained(x):
+        number = nr.current_trial().number
+        for step in range(1, 5):
+            if number == 2 and step == 3:
+                nr.Study.open(storage=STORAGE, name="hill").fail(2, "by another worker")
+            yield {0: 1.0, 1: 0.0, 2: 2.0}[number]
+
+    monkeypatch.setattr(Transaction, "report", away)
+    loop = worker(study, Evaluation(trained), trials=3, say=said.append, wait=waited.append)
+    loop.run()
+    assert waited == [1.0, 2.0]
+    assert [(trial.state, len(trial.curve)) for trial in study.trials] == [
+        ("observed", 4),
+        ("stopped", 1),
+        ("failed", 2),
+    ]
+    assert "trial 2: Trial 2 was told already" in said[-1]
+    assert loop.evaluated == 2
 
 
 def test_a_study_that_is_deleted_under_a_worker_is_said_to_be(folder):

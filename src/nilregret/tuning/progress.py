@@ -262,7 +262,7 @@ class Bar:
             grid.add_column(justify=justify, ratio=ratio, no_wrap=True, overflow="ellipsis")  # type: ignore[arg-type]
         told = iter(numerals([value for trial, _ in self._last for value in trial.values or ()]))
         for trial, word in self._last:
-            reason = (_problem(trial) or "").partition(": ")[2]
+            reason = trial.reason if trial.state == "stopped" else (_problem(trial) or "").partition(": ")[2]
             if word == BEST and trial is not self._best:
                 word = "better"  # It was the best when it came.
             value = ", ".join(next(told) for _ in trial.values or ())

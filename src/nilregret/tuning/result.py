@@ -20,6 +20,7 @@ from ..study.best import Certainty, closest_of, is_noisy, told_best, within_limi
 from ..study.direction import best_label, check_one_objective
 from ..study.formatting import metrics_text, trials_html
 from ..study.function import answers_for_units
+from ..study.pruned import pruned_of
 from ..study.stored import portable
 from ..study.study import Study
 
@@ -298,6 +299,8 @@ class Result(Generic[D]):
             lines += [_feasibility(self.trials)]
             probability = self.infeasible
             lines += [] if probability is None else [_infeasibility(probability)]
+        found = pruned_of(self.trials, 1.0 if goals[0] == "maximize" else -1.0)
+        lines += [f"pruning: {found}"] * bool(found.stopped or found.spared)
         lines += [f"stopped: {self.stopped}"] * (self.stopped != "trials")
         return "\n  ".join(lines)
 
