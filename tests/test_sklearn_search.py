@@ -21,7 +21,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import nilregret as nr
-from nilregret.integrations.distributions import Ranges
+from nilregret.integrations.ranges import Ranges
 from nilregret.integrations.sklearn import NoRegretSearchCV
 
 X, y = make_classification(120, 6, n_informative=3, flip_y=0.1, random_state=0)
@@ -345,11 +345,14 @@ def test_settings_that_make_no_sense(more, sentence):
         search(**more).fit(X, y)
 
 
-def test_scikit_learn_is_not_installed():
+@pytest.mark.parametrize(
+    ("missing", "said"), [("sklearn", "pip install 'nilregret[sklearn]'"), ("optuna", "imported")]
+)
+def test_it_needs_scikit_learn_and_no_other_extra(missing, said):
     script = (
-        "import sys; sys.modules['sklearn'] = None\nimport nilregret\n"
-        "try:\n    import nilregret.integrations.sklearn\nexcept nilregret.errors.MissingExtra as "
+        "import sys; sys.modules[sys.argv[1]] = None\nimport nilregret\n"
+        "try:\n    import nilregret.integrations.sklearn; print('imported')\nexcept nilregret.errors.MissingExtra as "
         "error:\n    print(error)"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert "pip install 'nilregret[sklearn]'" in done.stdout
+    done = subprocess.run([sys.executable, "-c", script, missing], capture_output=True, text=True, check=True)
+    assert said in done.stdout

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from itertools import islice
 from typing import Any, final
 
 import numpy as np
@@ -14,22 +13,17 @@ from ..errors import needs
 
 with needs("`nilregret.integrations.sklearn`", "scikit-learn", "sklearn"):
     from sklearn.model_selection._search import BaseSearchCV
-    from sklearn.utils import check_random_state
 
-from .._utils.checks import Array, integer, shown
+from .._utils.checks import integer, shown
 from .._utils.executors import HOPELESS
-from ..algorithms.auto import auto
-from ..domains.domain import Arms, Domain, Space
-from ..domains.search.designs import every
+from ..domains.domain import Space
 from ..errors import InvalidInput, one_line
 from ..policy.policy import Policy
-from ..storage.trial import MOST_METRICS, metric_of
-from ..study.study import MOST_AT_ONCE, Study
-from .distributions import Ranges
+from ..slots.pruning import Pruning
+from .candidates import Questions, metrics_of, scores_of
+from .step_search import NOT_FINITE, StepSearch
 
 ALL_FAILED = "All the "  # first words of scikit-learn's error if every fit of a candidate failed
-NOT_FINITE = "One or more of the"  # first words of scikit-learn's warning about scores, which repeats with every batch
-MOST_COUNTED = 2**12  # combinations of values that are counted, since fewer of them count where some have conditions
 
 
 @final
@@ -74,6 +68,13 @@ class NoRegretSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has 
         storage: URL of a database for the trials, or None for memory. A search with the same name, space, policy and
             `random_state` learns from the stored trials.
         name: name of the study in the storage.
+        steps: None fits each candidate in one go. A number trains it in so many steps, on all folds side by side, and
+            reports the mean score after each step. A step is a call of `partial_fit` with all training samples. Without
+            `partial_fit` it is a share of `n_estimators` or `max_iter`, with `warm_start`. In a pipeline the last
+            estimator has the steps. The best estimator is trained by the same steps. `cv_results_` gets the columns
+            "steps" and "stopped". A stopped candidate has the scores of its last step, and a rank behind the others.
+        pruning: a rule that stops candidates before their last step, such as "median" or a part of `nr.slots`. None
+            stops none.
     """
 
     def __init__(
@@ -96,107 +97,64 @@ class NoRegretSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has 
         fold_noise: bool = False,
         storage: str | None = None,
         name: str = "search",
+        steps: int | None = None,
+        pruning: str | Pruning | None = None,
     ) -> None:
         self.param_space, self.n_iter, self.batch_size, self.policy = param_space, n_iter, batch_size, policy
         self.random_state, self.storage, self.name, self.fold_noise = random_state, storage, name, fold_noise
+        self.steps, self.pruning = steps, pruning
         super().__init__(
             estimator=estimator, scoring=scoring, n_jobs=n_jobs, refit=refit, cv=cv, verbose=verbose,
             pre_dispatch=pre_dispatch, error_score=error_score, return_train_score=return_train_score,
         )  # fmt: skip
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Runs the search, and fits the best estimator to all data.
+
+        Args:
+            X: samples, `(n, p)`.
+            y: targets, `(n,)`, or None.
+            params: further arguments of the estimator's `fit`, of the scorer and of the splitter.
+        """
+        if self.steps is not None:
+            integer("steps", self.steps, low=1, why="It counts the steps of a training.")
+            return StepSearch(self, X, y, params).fit()
+        if self.pruning is not None:
+            raise InvalidInput(
+                f"`pruning` is {shown(self.pruning)}, and the candidates are fitted in one go: say by `steps` how many "
+                "steps a training has."
+            )
+        return super().fit(X, y, **params)
 
     def _run_search(self, evaluate_candidates: Callable[..., dict[str, Any]], *, callback_ctx: Any = None) -> None:
         """Asks for candidates, evaluates them and tells their scores, as `fit` wants.
 
         The argument `callback_ctx` is there from scikit-learn 1.9 on.
         """
-        wanted = integer("n_iter", self.n_iter, low=1, why="It counts candidates.")
-        size = integer("batch_size", self.batch_size, low=1, high=MOST_AT_ONCE, why="It counts candidates.")
-        ranges = Ranges(self.param_space)
-        self.space_ = ranges.space
-        study = self._open_study()
-        self.policy_ = study.policy
-        left = _all_points(study.policy.domain, wanted)
-        if left is not None and len(left) < wanted:
-            warnings.warn(
-                f"The total space of parameters {len(left)} is smaller than n_iter={wanted}. Running {len(left)} "
-                "iterations. For exhaustive searches, use GridSearchCV.",
-                UserWarning,
-                stacklevel=2,
-            )
-            wanted = len(left)
-        evaluate = _Evaluation(self, evaluate_candidates, callback_ctx, most=-(-wanted // size))
-        done = rows = 0
-        while done < wanted:
-            trials, left = _ask(study, min(size, wanted - done), left)
-            done += len(trials)
+        questions = Questions(self)
+        study, size = questions.study, questions.size
+        evaluate = _Evaluation(self, evaluate_candidates, callback_ctx, most=-(-questions.wanted // size))
+        rows = 0
+        while asked := questions.ask(size):
             try:
-                results = evaluate([ranges.values(trial.parameters or {}) for trial in trials])
+                results = evaluate([parameters for _, parameters in asked])
             except ValueError as error:
-                if not str(error).strip().startswith(ALL_FAILED) or (not rows and done >= min(wanted, HOPELESS)):
+                hopeless = not rows and questions.asked >= min(questions.wanted, HOPELESS)
+                if not str(error).strip().startswith(ALL_FAILED) or hopeless:
                     raise
-                for trial in trials:
+                for trial, _ in asked:
                     study.fail(trial, one_line(str(error)))
                 continue
-            scores, errors = self._scores(results)
-            for trial, score, spread in zip(trials, scores[rows:], errors[rows:], strict=True):
+            scores, errors = scores_of(self, results)
+            for (trial, _), score, spread in zip(asked, scores[rows:], errors[rows:], strict=True):
                 if math.isfinite(score):
                     std = float(spread) if self.fold_noise and spread > 0.0 else None
-                    study.tell(trial, float(score), std=std, metrics=_metrics(results, rows))
+                    study.tell(trial, float(score), std=std, metrics=metrics_of(results, rows))
                 else:
                     study.fail(trial, f"its score is {score}")
                 rows += 1
         evaluate.end()
         self.trials_ = list(study.trials)
-
-    def _open_study(self) -> Study:
-        """Returns the study, in which pending trials of an interrupted search are recorded as failed."""
-        if self.random_state is None and self.storage is not None:
-            seed = 0
-        else:
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        study = Study(self._make_policy(self.space_), seed=seed, storage=self.storage, name=self.name)
-        for trial in list(study.trials):
-            if trial.state == "pending":
-                study.fail(trial, "the search was interrupted")
-        return study
-
-    def _make_policy(self, space: Space) -> Policy:
-        if self.policy is None:
-            return auto(space, budget=self.n_iter, parallel=self.batch_size)
-        policy: object = self.policy
-        if callable(policy) and not isinstance(policy, Policy):
-            policy = policy(space)
-        domain = getattr(policy, "domain", None)
-        if not isinstance(policy, Policy) or space not in (domain, getattr(domain, "space", None)):
-            raise InvalidInput(
-                f"The `policy` of the search is {shown(policy)}: it must be of {shown(space)}, or of arms of it. A "
-                "function of the space, such as `lambda space: nr.auto(space)`, makes one that fits."
-            )
-        if policy.objective_count > 1:
-            raise InvalidInput(
-                f"The `policy` of the search has {policy.objective_count} objectives, and a search maximises one "
-                "score: make it without `objectives`. Further scores are metrics of the trials."
-            )
-        return policy
-
-    def _scores(self, results: Mapping[str, Any]) -> tuple[Any, Any]:
-        """Returns the scores of all candidates so far and their standard errors over the folds, each `(n,)`."""
-        names = [key.removeprefix("mean_test_") for key in results if key.startswith("mean_test_")]
-        # With one metric the name in `refit` does not matter, and a function of all metrics names none.
-        name = self.refit if self.refit in names else names[0]
-        if name == self.refit or len(names) == 1 or callable(self.refit):
-            folds = sum(key.startswith("split") and key.endswith(f"_test_{name}") for key in results)
-            return results[f"mean_test_{name}"], results[f"std_test_{name}"] / math.sqrt(max(folds - 1, 1))
-        raise InvalidInput(
-            f"`scoring` gives several metrics ({', '.join(sorted(names))}), and the search maximises one: name it by "
-            f"`refit`, such as refit={min(names)!r}."
-        )
-
-
-def _metrics(results: Mapping[str, Any], row: int) -> dict[str, float]:
-    """Returns the means of a candidate, by their names in `cv_results_`: times, and scores by each metric."""
-    found = {name: metric_of(name, means[row]) for name, means in results.items() if name.startswith("mean_")}
-    return dict(islice(((name, value) for name, value in found.items() if value is not None), MOST_METRICS))
 
 
 @final
@@ -257,23 +215,3 @@ class _Evaluation:
                 warnings.warn(f"{NOT_FINITE} {kind} scores are non-finite: {means}", UserWarning, stacklevel=2)
         if self._context is not None:
             self._context.call_on_fit_task_end(estimator=self._search)
-
-
-def _all_points(domain: Domain, most: int) -> Array | None:
-    """Returns all points that a policy may play, `(n, d)`, or None if they are more than `most`."""
-    if isinstance(domain, Space):
-        points = every(domain, max(most, MOST_COUNTED))
-    else:
-        points = np.unique(domain.points, axis=0) if isinstance(domain, Arms) else np.zeros((0, 0))
-    return points if 0 < len(points) <= most else None
-
-
-def _ask(study: Study, count: int, left: Array | None) -> tuple[list[Any], Array | None]:
-    """Returns new trials, and the points that are left, `(n, d)`. None stands for a space that is not listed."""
-    if left is None:
-        return study.ask(count=count), None
-    trials = []
-    for _ in range(count):
-        trials.append(study.ask(among=left))
-        left = left[(left != trials[-1].point).any(axis=1)]
-    return trials, left
