@@ -37,6 +37,41 @@ class Defect(NamedTuple):
 
 DEFECTS = (
     Defect(
+        "study/pruning",
+        "known = [other.as_of(order) for other in trials",
+        "known = [other for other in trials",
+        "test_steps.py",
+        "a prediction that knows of what was told later",
+    ),
+    Defect(
+        "study/pruning",
+        "if both and self._curve[both - 1][:-1] != curve[both - 1][:-1]:",
+        "if both > len(curve):",
+        "test_steps.py",
+        "a report that was rolled back is judged",
+    ),
+    Defect(
+        "study/audit_reports",
+        "if before is not None and before.step >= step:",
+        "if before is not None and before.step > step:",
+        "test_steps.py",
+        "a step on record twice",
+    ),
+    Defect(
+        "storage/sql",
+        "for table in (self.tables.trials, self.tables.steps, self.tables.arms):",
+        "for table in (self.tables.trials, self.tables.arms):",
+        "test_steps.py",
+        "reports of a deleted study",
+    ),
+    Defect(
+        "study/pruned",
+        "missed + (sign * trial.reward > best)",
+        "missed + (sign * trial.reward >= best)",
+        "test_steps.py",
+        "an equal reward as a stop that was wrong",
+    ),
+    Defect(
         "evaluation/estimators",
         "ratio - self._weights[part]",
         "ratio - 1.0",

@@ -46,7 +46,7 @@ class Above(Pruning):
         return "go" if courses.value >= self.level else "wait" if self.waits else "stop"
 
     def expected(self, courses):
-        return courses.value + 0.1, 0.2
+        return courses.value + 0.1 * len(courses.finished) + 0.01 * len(courses.others) + 0.1, 0.2
 
 
 @final
@@ -203,9 +203,13 @@ def test_a_failed_or_abandoned_trial_keeps_its_curve_and_one_without_cannot_stop
 def test_a_study_goes_on_and_explains_itself_with_what_stopped_trials_teach(learned, goal, tmp_path):
     rule = Above(level=0.2 if goal == "maximize" else -0.5, learned=learned)
     study = nr.Study(policy(rule), storage=f"sqlite:///{tmp_path}/a.db", goal=goal)
+    running = study.ask()
+    study.report(running, 1, 0.3)
     played = play(study, 10)
+    study.report(running, 2, 0.4)
+    study.tell(running, 0.4)  # When others were stopped, this was not known.
     assert {trial.state for trial in played} == {"observed", "stopped"}
-    assert all(study.explain(number).repeated for number in range(10))
+    assert all(study.explain(number).repeated for number in range(11))
     again = nr.Study.open(storage=study.storage)
     assert same(study, again)
     revised = next(trial for trial in played if trial.state == "stopped")
@@ -395,7 +399,7 @@ def test_a_call_that_fails_in_a_group_leaves_no_report():
         calls.report(0, 1, 0.5)
 
     def breaks(calls):
-        calls.report(0, 2, 0.5)
+        calls.report(0, 2, 0.1)
         raise ValueError("no")
 
     study = nr.Study(policy(Above(level=0.2)), storage=nr.storage.MemoryStorage())
@@ -441,6 +445,15 @@ def test_what_another_process_reports_is_seen_at_the_next_call(tmp_path):
     other.report(trial, 3, 0.1)
     assert one.stop(trial) == other.trials[0]
     assert same(one, other)
+
+
+def test_a_deleted_study_leaves_no_report_to_the_next_one(tmp_path):
+    study = nr.Study(policy(), storage=f"sqlite:///{tmp_path}/a.db")
+    study.report(study.ask(), 1, 0.5)
+    study.storage.delete(study.name)
+    other = nr.Study(policy(), storage=study.storage, name=study.name)
+    assert other.report(other.ask(), 3, 0.1)
+    assert nr.Study.open(storage=study.storage).trials[0].steps == [(3, 0.1)]
 
 
 @pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda study: pickle.loads(pickle.dumps(study))])
