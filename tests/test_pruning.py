@@ -76,10 +76,12 @@ def test_median_is_that_of_optuna(goal):
 @pytest.mark.parametrize("goal", ["maximize", "minimize"])
 def test_halving_is_that_of_optuna(goal):
     told = curves(30, 27, 1)
-    ours = stops(nr.slots.Halving(steps=27, factor=3, first=1 / 9), told, goal, trials=30)
+    ours = stops(nr.slots.Halving(steps=27, factor=3, first=1 / 9, trials=None), told, goal, trials=30)
     halving = optuna_stops(lambda of: of.SuccessiveHalvingPruner(min_resource=3, reduction_factor=3), told, goal)
     assert ours == halving
     assert {3, 9} <= set(ours)
+    first = stops(nr.slots.Halving(steps=27, factor=3, first=1 / 9), told, goal, trials=30)
+    assert first == [*halving[:12], *[None] * 18]  # later trials may not be stopped
 
 
 def test_halving_by_hand():
@@ -212,6 +214,7 @@ def test_of_says_which_value_counts():
         (lambda: nr.slots.Median(finished=0), "`finished`"),
         (lambda: nr.slots.Halving(factor=1.0), "`factor`"),
         (lambda: nr.slots.Halving(first=0.0), "`first`"),
+        (lambda: nr.slots.Halving(trials=0), "`trials`"),
         (lambda: nr.slots.Predicted(level=1.0), "`level`"),
         (lambda: nr.slots.Never(steps=0), "`steps`"),
         (lambda: nr.slots.Never(of="mean"), "`of`"),

@@ -93,6 +93,9 @@ class Halving(Pruning):
         first: the first rung as a share of T. A late one loses fewer trials whose curves cross.
         pause: if True, a trial that is not among the best waits in place of being stopped. It goes on once it is, which
             is ASHA's promotion. A trial that waits costs no steps.
+        trials: how many trials may be stopped: those of the first numbers. All later ones go on. None if all may be
+            stopped. Once a model proposes trials near the best one, stops lose more than they save
+            (docs/measured/steps.md).
 
     >>> import nilregret as nr
     >>> rule = nr.slots.Halving(steps=90, factor=3.0, first=0.1)
@@ -103,10 +106,13 @@ class Halving(Pruning):
     factor: float = 3.0
     first: float = 0.3
     pause: bool = False
+    trials: int | None = 12
 
     def __post_init__(self) -> None:
         super().__post_init__()
         why = "It is a share of the steps."
+        if self.trials is not None:
+            settle(self, trials=integer("trials", self.trials, low=1, high=MOST_FINISHED, why="These may be stopped."))
         settle(self, factor=number("factor", self.factor, low=1.0, open_low=True, high=LARGEST_FACTOR))
         settle(self, first=number("first", self.first, low=0.0, open_low=True, high=1.0, why=why))
         settle(self, pause=flag("pause", self.pause))
@@ -120,9 +126,9 @@ class Halving(Pruning):
         return found
 
     def verdict(self, courses: Courses) -> Literal["go", "stop", "wait"]:
-        """Returns "go" between rungs and for the best share of trials at a rung."""
+        """Returns "go" between rungs, for the best share of trials at a rung, and for later trials."""
         rung = _crossed(courses, None if courses.length is None else self.rungs(courses.length))
-        if rung is None:
+        if rung is None or (self.trials is not None and courses.this.number >= self.trials):
             return "go"
         rivals = _at(courses.others, rung)
         allowed = max(1, math.floor((len(rivals) + 1) / self.factor))

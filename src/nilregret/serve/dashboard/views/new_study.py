@@ -28,7 +28,7 @@ ANSWERS = {
 }  # fmt: skip
 RULES = {
     "": "no trial", "median": "median: one below the median of the finished ones at its step",
-    "halving": "halving: one not among the best third at a rung of steps",
+    "halving": "halving: of the first 12, one not among the best third at a rung of steps",
     "predicted": "predicted: one that would hardly become the best",
 }  # fmt: skip
 COUNTING = {"": "the last one", "best": "the best so far"}
