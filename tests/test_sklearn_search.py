@@ -345,9 +345,7 @@ def test_settings_that_make_no_sense(more, sentence):
         search(**more).fit(X, y)
 
 
-@pytest.mark.parametrize(
-    ("missing", "said"), [("sklearn", "pip install 'nilregret[sklearn]'"), ("optuna", "imported")]
-)
+@pytest.mark.parametrize(("missing", "said"), [("sklearn", "pip install 'nilregret[sklearn]'"), ("optuna", "imported")])
 def test_it_needs_scikit_learn_and_no_other_extra(missing, said):
     script = (
         "import sys; sys.modules[sys.argv[1]] = None\nimport nilregret\n"

@@ -1,4 +1,4 @@
-"""A sampler for Optuna, and the import of Optuna's studies (the extra `optuna`)."""
+"""A sampler and a pruner for Optuna, and the import of Optuna's studies (the extra `optuna`)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ with needs("`nilregret.integrations.optuna`", "Optuna", "optuna"):
     import optuna  # noqa: F401 - checks that Optuna is installed
 
 from .optuna_import import import_study
+from .pruner import NoRegretPruner
 from .sampler import NoRegretSampler
 
-__all__ = ["NoRegretSampler", "import_study"]
+__all__ = ["NoRegretPruner", "NoRegretSampler", "import_study"]

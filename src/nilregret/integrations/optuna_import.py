@@ -22,11 +22,15 @@ from ..policy.policy import Policy
 from ..storage.trial import MOST_METRICS, metric_of
 from ..study.direction import as_given
 from ..study.study import Study
+from ..study.transaction import Transaction
 from .distributions import parameter_of
 from .optuna_state import STD, check_objectives, constraint_values, goals_in, hull, outcome, stds_of
+from .pruner import reports
 
 if TYPE_CHECKING:
     from ..storage import Storage
+
+PRUNED = "pruned by Optuna"  # Why an imported trial was stopped.
 
 
 def import_study(
@@ -40,9 +44,11 @@ def import_study(
 ) -> Study:
     """Returns a new study with the trials of an Optuna study.
 
-    Completed trials, and pruned trials with a last intermediate value, are added in the order in which they ended, with
-    their constraint values. User attributes that are numbers become metrics. Failed, waiting and running trials have no
-    result and are left out.
+    Completed trials, and pruned trials with a last intermediate value, are added in the order in which they ended.
+    Intermediate values become curves (`trial.steps`), and pruned trials stopped ones, which teach their last value.
+    Completed trials have their constraint values, and user attributes that are numbers as metrics. A warning says if
+    pruned trials had some, too, which stopped ones do not keep. Failed, waiting and running trials have no result and
+    are left out.
 
     The space contains every suggested value. If a range has changed, the space takes the smallest range that contains
     all its versions. A float with a step loses its step. If only some trials have a parameter, it gets a condition
@@ -94,7 +100,7 @@ def import_study(
 
 
 def _add(study: Study, space: Space, trials: Sequence[FrozenTrial], limits: tuple[str, ...]) -> None:
-    left: list[int] = []
+    left, bare = list[int](), 0  # Trials left out, and stopped ones without what else Optuna knows of them.
     for trial in trials:
         values = outcome(trial)
         parameters = {name: plain_option(each) for name, each in trial.params.items() if name in space.parameters}
@@ -111,7 +117,18 @@ def _add(study: Study, space: Space, trials: Sequence[FrozenTrial], limits: tupl
             continue
         stds: Any = stds_of(trial, len(values))
         told, stds = (values, stds) if len(values) > 1 else (values[0], stds[0])
-        study.add(parameters, told, constraints=limited, std=stds, metrics=metrics)
+        answer = study.inputs.observation(told, limited, stds, metrics)
+        curve = reports(trial) if len(values) == 1 else []
+        stopped = PRUNED if curve and trial.state == TrialState.PRUNED else None
+        bare += stopped is not None and (limited is not None or bool(metrics))
+        calls = Transaction(study.replica)
+        study.replica.write(calls.add, study.inputs.point(parameters), None, *answer, None, curve, stopped)
+    if bare:
+        sentence = (
+            f"{many(bare, 'pruned trial')} came without constraint values and attributes: a stopped trial has a curve "
+            "alone."
+        )
+        warnings.warn(NoRegretWarning(sentence), stacklevel=3)
     if left:
         also = " or lack constraint values" if study.policy.constraint_count and len(study.goals) > 1 else ""
         sentence = (
