@@ -270,8 +270,8 @@ def test_what_ties_is_sorted_stably():
 
 
 # The size of the house. Whoever adds more changes the number in the same commit, and says why in a line.
-LINES = 61_805  # of code
-MODULES = 410
+LINES = 61_885  # of code
+MODULES = 411
 IMPORTS = 10.3  # per cent of the lines of code
 SMALL = 10  # modules under 40 lines of code, but for faces
 

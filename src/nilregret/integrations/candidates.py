@@ -18,7 +18,7 @@ from ..domains.domain import Arms, Domain, Space
 from ..domains.search.designs import every
 from ..errors import InvalidInput
 from ..policy.policy import Policy
-from ..slots.by_name import chosen
+from ..slots.by_name import chosen, part_of
 from ..slots.pruning import Never, Pruning
 from ..storage.trial import MOST_METRICS, Trial, metric_of
 from ..study.study import MOST_AT_ONCE, Study
@@ -118,9 +118,10 @@ def _policy_of(search: Any) -> Policy:
 
 def _rule_of(search: Any, policy: Policy) -> Pruning:
     """Returns the pruning rule of a search, which knows the full number of steps."""
-    rule = chosen({"pruning": search.pruning})["pruning"] or policy.pruning or Never()
-    if not isinstance(rule, Pruning):
-        raise InvalidInput(f"`pruning` is {shown(rule)}: it must be a part such as nr.slots.Never(), or its name.")
+    given = chosen({"pruning": search.pruning})["pruning"] or policy.pruning or Never()
+    rule: Pruning | None = part_of("pruning", given)
+    if rule is None:
+        raise InvalidInput(f"`pruning` is {shown(given)}: it must be a part such as nr.slots.Never(), or its name.")
     if rule.steps not in (None, search.steps):
         raise InvalidInput(
             f"`steps` is {search.steps}, and the pruning rule has steps={rule.steps}: leave it out of the rule."

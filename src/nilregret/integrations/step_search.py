@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, cast, final
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.model_selection._validation import (
     _insert_error_scores,
     _MultimetricScorer,
@@ -27,7 +28,7 @@ from ..errors import InvalidInput, NoRegretWarning, one_line
 from ..storage.trial import Trial
 from ..study.pruning import pruning_of
 from .candidates import Questions, metrics_of, scores_of
-from .training import Data, Fold, Training, advance, begin
+from .training import Data, Fold, Training, advance, begin, scorers_of
 
 NOT_FINITE = "One or more of the"  # First words of scikit-learn's warning about scores, which repeats with every batch.
 
@@ -190,7 +191,7 @@ class StepSearch:
             _insert_error_scores(outs, self._data.error_score)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=NOT_FINITE)
-            means = self._search._format_results([candidate.parameters], len(outs), outs)
+            means = _formatted(self._search, candidate.parameters, outs)
         scores, errors = scores_of(self._search, means)
         std = float(errors[0]) if self._search.fold_noise and errors[0] > 0.0 else None
         return _Result(candidate.steps, float(scores[0]), std, metrics_of(means, 0), outs)
@@ -239,7 +240,8 @@ class StepSearch:
             search.best_params_ = results["params"][search.best_index_]
         if search.refit:
             self._refit(int(results["steps"][search.best_index_]))
-        search.scorer_ = self._scorers._scorers if isinstance(self._scorers, _MultimetricScorer) else self._scorers
+        several = isinstance(self._scorers, _MultimetricScorer)
+        search.scorer_ = scorers_of(self._scorers) if several else self._scorers
         search.cv_results_, search.trials_ = results, list(self._study.trials)
 
     def _refit(self, steps: int) -> None:
@@ -251,6 +253,12 @@ class StepSearch:
         search.best_estimator_, search.refit_time_ = training.estimator, time.perf_counter() - begun
         if hasattr(search.best_estimator_, "feature_names_in_"):
             search.feature_names_in_ = search.best_estimator_.feature_names_in_
+
+
+def _formatted(search: BaseSearchCV, parameters: dict[str, Any], outs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Returns the results of the folds of a candidate as scikit-learn has them in `cv_results_`."""
+    found: dict[str, Any] = search._format_results([parameters], len(outs), outs)
+    return found
 
 
 def _rank_stopped_last(results: dict[str, Any], stopped: Array) -> None:

@@ -58,8 +58,14 @@ class Data(NamedTuple):
     def failed(self) -> Any:
         """Returns the scores of a fold that fails."""
         if isinstance(self.scorer, _MultimetricScorer):
-            return dict.fromkeys(self.scorer._scorers, self.error_score)
+            return dict.fromkeys(scorers_of(self.scorer), self.error_score)
         return self.error_score
+
+
+def scorers_of(scorer: _MultimetricScorer) -> dict[str, Any]:
+    """Returns the scorers of several metrics by name."""
+    found: dict[str, Any] = scorer._scorers
+    return found
 
 
 @final
