@@ -312,7 +312,7 @@ def main(options):
     problems, methods, trainings = options.problems or list(STEPS), options.methods, options.trainings
     seeds = range(options.first_seed, options.first_seed + options.seeds)
     if options.quick:
-        problems, methods, trainings, seeds = ["slow"], ["never", "median"], 6, range(2)
+        problems, methods, trainings, seeds = ["slow"], ["never", "halving"], 6, range(2)
     for method in methods:
         package = NEEDS.get(method.partition("+")[0])
         if package is not None and find_spec(package) is None and not options.report:

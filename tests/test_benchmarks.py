@@ -51,7 +51,7 @@ PRINTED = {  # by a command with a small budget
     " --within 0.5": "mean regret with several workers over that with one",
     "live.py --seeds 2 --rounds 12": "A/B bounded, 0.16 and 0.1",
     "contexts.py --decisions 200 --dense 100 --pairs 4": "dense over it at 100",
-    "steps.py --quick": "Share of the steps to the last regret of never",
+    "steps.py --quick": "Regret less that of never",
     "stopping.py cost --seeds 1 --problems cliff": "log10 of the gap with `cost=` less that without",
     "limits.py --problems vessel --methods auto random --trials 3 --seeds 2": "auto less random: regret",
     "objectives.py --problems zdt1 dtlz2-3 --methods auto random --trials 6 --seeds 2 --noise 5": "means 1.00",
