@@ -83,7 +83,10 @@ class Median(Pruning):
 @described
 @dataclass(frozen=True, kw_only=True)
 class Halving(Pruning):
-    """Asynchronous successive halving (ASHA): at each rung the best share 1 / eta of the trials goes on.
+    """Asynchronous successive halving: at each rung the best share 1 / eta of the trials goes on.
+
+    With `trials=None` it is ASHA, with stops in place of waiting unless `pause` is True. By default it ends after the
+    first trials of a study.
 
     Rungs are the steps r_k = `first` T eta^k below T. A trial that reaches a rung is compared with all trials that have
     reached it. Without T, and before a trial has finished, all go on.
