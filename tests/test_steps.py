@@ -655,3 +655,20 @@ def test_a_report_is_a_value_that_the_policy_could_be_told():
     with pytest.raises(nr.errors.InvalidInput, match=r"0\.3"):
         study.report(study.ask(), 1, 0.3)
     assert study.trials[0].steps == []
+
+
+def test_a_report_begins_the_lease_anew(tmp_path):
+    now = [1000.0]
+    url = f"sqlite:///{tmp_path}/a.db"
+    study = nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1))), storage=url, name="a", clock=lambda: now[0])
+    running, silent = study.ask(lease=60), study.ask(lease=60)
+    for step in range(1, 6):
+        now[0] += 50
+        assert study.report(running, step, 0.1 * step)
+        study = nr.Study.open(storage=url, name="a", clock=lambda: now[0])
+    assert [trial.state for trial in study.trials] == ["pending", "abandoned"]
+    assert study.trials[silent.number].abandoned.reason == "its lease of 60 s ran out"
+    now[0] += 61
+    study.ask()
+    assert study.trials[running.number].abandoned.reason == "its lease of 60 s ran out after its last report"
+    assert len(study.trials[running.number].steps) == 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import final
@@ -33,6 +34,10 @@ class Leases:
         if trial.lease_until is not None:
             heapq.heappush(self.heap, (trial.lease_until, trial.number))
 
+    def renew(self, until: float, trial: Trial) -> None:
+        """Takes a lease that ends later, because its trial has reported."""
+        heapq.heappush(self.heap, (until, trial.number))
+
     def ended(self, now: float) -> Iterator[tuple[float, int]]:
         """Yields the leases that have ended, and drops each when the next one is asked for.
 
@@ -48,3 +53,10 @@ def lease_seconds(lease: float | timedelta) -> float:
     seconds = lease.total_seconds() if isinstance(lease, timedelta) else lease
     why = "It is how long an answer is waited for, in seconds."
     return number("lease", seconds, low=0.0, open_low=True, high=LONGEST_LEASE, why=why)
+
+
+def renewal(trial: Trial) -> float:
+    """Returns the end of a lease that the last report of a pending trial has begun anew, or minus infinity."""
+    if trial.lease_until is None or not trial.curve or trial.state != "pending":
+        return -math.inf
+    return trial.curve[-1].time + trial.lease_until - trial.asked_at

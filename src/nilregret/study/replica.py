@@ -40,7 +40,7 @@ from .direction import (
     state_after,
 )
 from .inputs import Inputs
-from .leases import Leases
+from .leases import Leases, renewal
 from .pruning import Curves, pruning_of
 from .queue import Queue
 from .stored import UNKNOWN, StoredStudyHandle, changes_writer, steps_writer
@@ -396,8 +396,11 @@ class Replica:
             if count >= most:
                 return True
             trial = self.record[ended]
-            if trial.state == "pending":
-                reason = f"its lease of {exact(until - trial.asked_at)} s ran out"
+            if (renewed := renewal(trial)) > now:
+                self._leases.renew(renewed, trial)
+            elif trial.state == "pending":
+                since = " after its last report" * bool(trial.curve)
+                reason = f"its lease of {exact((trial.lease_until or until) - trial.asked_at)} s ran out{since}"
                 self.put(trial.as_abandoned(reason=reason, order=self.record.order + 1, time=now), "abandoned")
         return False
 

@@ -271,7 +271,7 @@ class Study(Queries[D]):
             exclude: arms that may not be played this time. Boxes and spaces do not take it.
             lease: time to wait for the reward, seconds or a `timedelta`. After it, the next call of any process that
                 writes to the study abandons the trial, which then no longer counts as pending. Its reward is still
-                accepted, however late.
+                accepted, however late. Each report of the trial begins the lease anew.
 
         Raises:
             InvalidInput: an argument cannot be used.
