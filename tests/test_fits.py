@@ -270,7 +270,7 @@ def test_a_list_of_studies_is_what_their_trials_say_and_opens_none(kind, goal, p
     study.abandon(6)
     study.tell(2, sign * 0.2, constraints=[-0.5], revise=True)  # which was the best
     now = max(trial.told_at or trial.asked_at for trial in study.trials)
-    expected = [(8, 4, 1, 1, sign * 0.3, now), (0, 0, 0, 0, None, None)]
+    expected = [(8, 4, 1, 1, 0, sign * 0.3, now), (0, 0, 0, 0, 0, None, None)]
     assert [tuple(summary) for _, summary in super(SqlStorage, storage).summaries()] == expected
     monkeypatch.setattr(SqlStorage, "news", None)
     found = storage.summaries()

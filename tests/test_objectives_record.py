@@ -6,6 +6,7 @@ import pickle
 import sqlite3
 
 import pytest
+from sklearn.dummy import DummyClassifier
 
 import nilregret as nr
 from nilregret.errors import InvalidInput, NoRegretWarning, StorageError, TrialError
@@ -202,4 +203,4 @@ def test_what_learns_from_one_reward_says_so(tmp_path):
             nr.auto(SPACE, like=like)
     search = pytest.importorskip("nilregret.integrations.sklearn").NoRegretSearchCV
     with pytest.raises(InvalidInput, match="has 2 objectives, and a search maximises one score"):
-        search(None, SPACE, policy=POLICY)._make_policy(SPACE)
+        search(DummyClassifier(), SPACE, policy=POLICY).fit([[0.0], [1.0]], [0, 1])

@@ -34,7 +34,7 @@ def played(pruner, sampler=None, *, trials=25, objective=training, **more):
     [
         (nr.slots.Median(), optuna.pruners.MedianPruner(n_startup_trials=5)),
         (
-            nr.slots.Halving(steps=9, factor=3, first=1 / 9),
+            nr.slots.Halving(steps=9, factor=3, first=1 / 9, trials=None),
             optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=3),
         ),
     ],
