@@ -56,7 +56,8 @@ def has(policy, slot):
 def test_every_slot_is_tried_here_and_is_one_of_the_policy():
     assert set(GIVEN) == set(Slots.__annotations__) - {"reward"}  # which fills `objective`: tests/test_clicks.py
     assert set(GIVEN) <= {field.name for field in dataclasses.fields(nr.Policy)}
-    assert set(SLOTS) - set(GIVEN) == {"confidence", "score", "objective"}  # those are what an algorithm is
+    alone = {"pruning", "fidelity"}  # Only `auto` takes them by name.
+    assert set(SLOTS) - set(GIVEN) == {"confidence", "score", "objective"} | alone  # The others are what it is.
 
 
 @pytest.mark.parametrize("slot", GIVEN)
@@ -225,10 +226,11 @@ PARTS = {
     "refit": nr.slots.Refit(every=5),
     "constraints": nr.OnAverage(),
     "switching": nr.slots.Lazy(1.5),
+    "pruning": nr.slots.Median(steps=9),
 }
 
 
-@pytest.mark.parametrize("slot", SLOTS)
+@pytest.mark.parametrize("slot", PARTS)  # `fidelity` brings contexts of its own: tests/test_fidelity.py.
 def test_a_policy_using_another_part(slot):
     policy = nr.gp_ucb(ARMS, KERNEL, noise=0.1)
     text = policy.to_json()

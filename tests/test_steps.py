@@ -52,7 +52,7 @@ class Above(Pruning):
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
-class Odd(Pruning):
+class OddRule(Pruning):
     """A rule of one's own that says nonsense, as text."""
 
     says: str = "stop"
@@ -622,9 +622,9 @@ def test_a_file_of_an_earlier_version_can_be_looked_at_where_nothing_can_be_writ
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        (Odd(says="halt"), "`Odd.verdict` returned 'halt', and nothing was recorded"),
-        (Odd(says="None"), "`Odd.verdict` returned None"),
-        (Odd(because=" "), "must say in words why the trial was stopped"),
+        (OddRule(says="halt"), "`OddRule.verdict` returned 'halt', and nothing was recorded"),
+        (OddRule(says="None"), "`OddRule.verdict` returned None"),
+        (OddRule(because=" "), "must say in words why the trial was stopped"),
     ],
 )
 def test_what_a_rule_of_ones_own_may_not_say_is_not_recorded(rule, message, tmp_path):
@@ -639,12 +639,12 @@ def test_what_a_rule_of_ones_own_may_not_say_is_not_recorded(rule, message, tmp_
     assert study.tell(trial, 0.5).state == "observed"
 
 
-@pytest.mark.parametrize("rule", [Odd(mean=1.0, learned="predicted"), Odd(std=-1.0, learned="predicted")])
+@pytest.mark.parametrize("rule", [OddRule(mean=1.0, learned="predicted"), OddRule(std=-1.0, learned="predicted")])
 def test_a_prediction_that_is_no_number_is_none(rule):
     study = nr.Study(policy(rule))
     study.report(study.ask(), 1, 0.5)
     study.stop(0)
-    plain = nr.Study(policy(Odd(learned="last")))
+    plain = nr.Study(policy(OddRule(learned="last")))
     plain.report(plain.ask(), 1, 0.5)
     plain.stop(0)
     np.testing.assert_array_equal(study.predict(), plain.predict())
