@@ -272,6 +272,7 @@ GOOD = {
     "eta": 1.0,
     "search": SEARCH,
     "reference": (-3.0, -3.0),
+    "fidelity": nr.Fidelity("rows", 10, 1000),
 }
 
 
