@@ -234,8 +234,8 @@ def test_a_run_that_is_killed_half_way_through_a_trial_goes_on_as_one_that_was_n
 
 FORMS = [
     ([], "it yielded nothing, and a generator must `yield` its value after each step"),
-    ([0.5, None], "its answer is not a number but None"),
-    ([0.5, "bad"], "its answer is not a number: 'bad'"),
+    ([0.5, None], "after step 1: its answer is not a number but None"),
+    ([0.5, "bad"], "after step 1: its answer is not a number: 'bad'"),
     ([{"loss": 1.0}], "its answer has no entry 'reward', only 'loss'"),
     ([0.5, 0.4, 0.3], "`step` is 3, and a trial has 2 steps"),
 ]

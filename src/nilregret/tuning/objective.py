@@ -121,13 +121,16 @@ class Evaluation:
     def steps(self, trial: Trial) -> Steps:
         """Yields the value after each step of a generator, and returns the outcome. Another objective has no steps."""
         walk = _Walk(self.reader, partial(_called, at=where(trial), more=trial.context_parameters or {}))
+        done = 0
         try:
             while True:
                 with evaluating(trial):
                     outcome = attempt(partial(walk.forward, self.objective))
                 if walk.over or outcome.value is None:
-                    return outcome
+                    later = done > 0 and outcome.reason is not None
+                    return outcome._replace(reason=f"after step {done}: {outcome.reason}") if later else outcome
                 yield outcome.value  # type: ignore[misc]  # A curve is of one objective.
+                done += 1
         finally:
             with evaluating(trial):
                 walk.close(trial.number)
