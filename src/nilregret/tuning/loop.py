@@ -426,8 +426,9 @@ def nothing_works(failed: int, last: Trial) -> str:
 def malformed(trial: Trial, outcome: Outcome) -> str:
     """Returns the error sentence for an answer of the wrong form."""
     reason = outcome.reason or ""
+    end = "" if reason.endswith(("?", ".")) else "."
     return (
-        f"The run ends at trial {trial.number}: {reason}{'' if reason.endswith(('?', '.')) else '.'} Usually every evaluation "
+        f"The run ends at trial {trial.number}: {reason}{end} Usually every evaluation "
         "makes this mistake, which says nothing of the point, so the trial was not answered. Mend what the objective "
         "returns. If it is this point that has no value, raise an exception or return NaN. Where there is a storage, "
         "the same call then goes on."
