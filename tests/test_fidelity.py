@@ -154,5 +154,7 @@ def test_a_call_gives_the_setting_to_the_objective(tmp_path, capsys):
         nr.minimize(loss, SPACE, **{**run, "fidelity": nr.Fidelity("rows", 100, 1000)})
     with pytest.raises(nr.NoRegretError, match="and the setting rows"):
         nr.minimize(lambda x, y: x + y, SPACE, trials=5, fidelity=ROWS)
+    with pytest.raises(nr.NoRegretError, match="'x' is a parameter of the space and the name of the setting"):
+        nr.minimize(lambda x, y: x, SPACE, trials=5, fidelity=nr.Fidelity("x", 1, 9))
     again = nr.run(nr.Study(nr.auto(SPACE, fidelity=ROWS, budget=5), goal="minimize"), loss, trials=5, progress=False)
     assert len(again.study.trials) == 5

@@ -376,7 +376,7 @@ def check_objective(
     try:
         if isinstance(space, Space):
             for names in (space.parameters, _unconditional(space)):
-                called.bind(**dict.fromkeys(names), **more)
+                called.bind(**dict.fromkeys(names) | more)
         else:
             called.bind(None, **more)
     except TypeError as error:
