@@ -28,6 +28,7 @@ Worked examples are in docs/extending.md. Kernels derive from `nilregret.kernels
 | | `DualState` | - | `hear`, `asked`, `forget_before`, `copy`, `prices` |
 | `score` | `PointwiseScore` | `__call__` | `partials`, `incumbent_in`, `in_rewards`, `placed`, `law` |
 | | `Score` | `on_table`, `on_points` | `draws`, `widens`, `drawn_width`, `law`, `in_rewards`, `placed` |
+| `pruning` | `Pruning` | `verdict` | `why`, `expected`, `stops` |
 
 Every part may have `check(policy)`. It raises `InvalidInput` for policies that the part does not fit, and calls
 `super().check(policy)`.
@@ -46,6 +47,7 @@ The methods receive and return these objects:
 | `Progress`, `Window` | the state that a width may depend on, and the trials it depends on |
 | `AcquisitionContext`, `TableView`, `PointView` | a round as a score sees it |
 | `AcquisitionFunction` | the function that is maximised |
+| `Courses`, `Course` | the curves of trials that report, as a pruning rule sees them |
 | `ScoreLaw`, `DrawnLine`, `IndependentNormals`, `JointNormals` | the law of the scores of a round |
 """
 
