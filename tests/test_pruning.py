@@ -98,6 +98,22 @@ def test_halving_by_hand():
     assert "place 2 of 3" in rule.why(courses([0.0, 4.0], others, 8))
 
 
+def test_why_halving_stops_is_said_at_the_rung():
+    others = [course(i, [0.9, 0.1], steps=[3, 10]) for i in range(5)]
+    this = Courses(course(5, [0.5], steps=[4], final=None), others, 10)
+    rule = nr.slots.Halving()
+    assert rule.verdict(this) == "stop"
+    assert "place 6 of 6" in rule.why(this)
+
+
+def test_median_compares_no_step_with_a_later_one():
+    finished = [course(i, [0.55, 0.6, 0.7, 0.8], steps=[5, 10, 15, 20]) for i in range(6)]
+    rule = nr.slots.Median()
+    for steps, verdict in (([1], "go"), ([4], "go"), ([5], "stop"), ([7], "stop")):
+        this = Courses(course(6, [0.45], steps=steps, final=None), finished, 20)
+        assert rule.verdict(this) == verdict
+
+
 def test_rungs_are_reached_between_irregular_steps():
     rule = nr.slots.Halving(factor=2.0, first=0.5)
     others = [course(0, [1.0, 5.0], steps=[3, 6]), course(1, [1.0, 4.0], steps=[2, 7])]

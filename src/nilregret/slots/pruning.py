@@ -57,6 +57,11 @@ class Course(NamedTuple):
         place = int(np.searchsorted(self.steps, step))
         return None if place == len(self.steps) else float(self.values[place])
 
+    def until(self, step: float) -> float | None:
+        """Returns the value of the last report up to a step. None before the first, or if it did not reach the step."""
+        place = int(np.searchsorted(self.steps, step, side="right")) - 1
+        return None if place < 0 or self.steps[-1] < step else float(self.values[place])
+
 
 class Courses(NamedTuple):
     """Courses of a study at the moment when a trial has reported.

@@ -75,7 +75,8 @@ class Median(Pruning):
         return f"median: {courses.told(courses.value)} after step {courses.step}{than}"
 
     def _median(self, courses: Courses) -> float | None:
-        values = _at(courses.finished, courses.step)
+        # A trial that reports less often has no value that a later step would have made better.
+        values = [value for course in courses.finished if (value := course.until(courses.step)) is not None]
         return float(np.median(values)) if len(values) >= self.finished else None
 
 
@@ -140,7 +141,8 @@ class Halving(Pruning):
 
     def why(self, courses: Courses) -> str:
         """Returns in words why a trial is stopped."""
-        rivals = _at(courses.others, courses.step)
+        rung = _crossed(courses, None if courses.length is None else self.rungs(courses.length))
+        rivals = _at(courses.others, courses.step if rung is None else rung)
         place = int(np.sum(rivals > courses.value)) + 1
         among = f"place {place} of {len(rivals) + 1}"
         return f"halving: {courses.told(courses.value)} after step {courses.step}, {among}"

@@ -142,7 +142,8 @@ class Curves:
             if expected is not None and all(map(math.isfinite, expected)) and expected[1] >= 0.0:
                 mean, std = expected
                 if learned == "censored":
-                    mean, std = _below(mean, std, max((c.values[-1] for c in courses.finished), default=None)), None
+                    finals = [course.final for course in courses.finished if course.final is not None]
+                    mean, std = _below(mean, std, max(finals, default=None)), None
                 value = 0.0 + self.sign * float(np.clip(mean, -LARGEST_REWARD, LARGEST_REWARD))
         told = trial._replace(state="observed", reward=value, reason=None, std=std)
         return Event(order, "told", told)
