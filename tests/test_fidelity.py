@@ -158,3 +158,11 @@ def test_a_call_gives_the_setting_to_the_objective(tmp_path, capsys):
         nr.minimize(lambda x, y: x, SPACE, trials=5, fidelity=nr.Fidelity("x", 1, 9))
     again = nr.run(nr.Study(nr.auto(SPACE, fidelity=ROWS, budget=5), goal="minimize"), loss, trials=5, progress=False)
     assert len(again.study.trials) == 5
+
+
+@pytest.mark.parametrize("trials", [1, 2, 3])
+def test_the_last_trial_of_the_shortest_run_is_at_the_full_setting(trials: int) -> None:
+    policy = nr.auto(SPACE, fidelity=ROWS, budget=trials)
+    study = played(policy, trials)
+    assert study.trials[-1].context_parameters == {"rows": ROWS.high}
+    assert study.best().number == trials - 1

@@ -128,6 +128,10 @@ def test_a_report_that_is_refused_leaves_the_curve_as_it_is(client, step, value,
     assert len(client.get(f"{AT}/events")[1]["events"]) == 2
 
 
+def test_a_step_of_twenty_digits_is_too_large_and_not_the_wrong_form(client):
+    assert "it must be at most" in refused(report(client, asked(client), "9" * 20, 1.0), 422, "step")
+
+
 def test_what_cannot_report_or_stop_says_what_to_do(client):
     decision = asked(client)
     assert "abandonment" in refused(client.post(f"{at(decision)}/stop", {}), 409, None)

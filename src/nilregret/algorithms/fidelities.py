@@ -17,7 +17,7 @@ from ..slots.fidelity import Confirm, Fidelity
 from ..slots.scores import ExpectedImprovement
 from .srinivas import gp_ucb
 
-LEAST = 4  # Trials in all, from which some of the last ones confirm the best points.
+SHARE = 4  # One of so many trials confirms a best point at the full setting, and at least one of a run does.
 
 
 def boca(
@@ -75,8 +75,8 @@ def with_fidelity(policy: Policy[D], fidelity: Fidelity, *, start: int, budget: 
         budget: number of trials, or None if it is not known.
     """
     parts: list[Explore] = [InitialDesign(start)]
-    if budget is not None and budget >= LEAST:
-        parts.append(Confirm(budget, rounds=max(1, min(LAST, budget // LEAST))))
+    if budget is not None:
+        parts.append(Confirm(budget, rounds=max(1, min(LAST, budget // SHARE))))
     parts.append(CoordinateSearch(after=start + 5, every=OFTEN))
     improvement = ExpectedImprovement(incumbent="pending" if policy.pending.hallucinates else "mean")
     return policy.using(fidelity=fidelity, explore=InTurn(tuple(parts)), score=improvement)

@@ -244,9 +244,10 @@ def forced_level(explore: Explore, count: int, levels: int) -> int | None:
     The rounds of an initial design have settings in turn, from which fits learn how alike they are. The last rounds are
     played at the full setting.
     """
-    for part in getattr(explore, "parts", (explore,)):
-        if isinstance(part, Confirm) and part.is_last(count):
-            return levels - 1
+    parts = getattr(explore, "parts", (explore,))
+    if any(isinstance(part, Confirm) and part.is_last(count) for part in parts):
+        return levels - 1
+    for part in parts:
         if isinstance(part, InitialDesign) and count < part.rounds:
             return round(IN_TURN[count % len(IN_TURN)] * (levels - 1))
     return None

@@ -111,7 +111,7 @@ async def report(service: Service, request: ParsedRequest) -> ASGIApp:
     """Records the value of a decision after a step."""
     worker, step = await request.worker(service), request.path["step"]
     number = service.ids.number(request.caller.tenant, worker.stored, request.path["id"])
-    whole, most = whole_in(step), service.settings.limits.reports
+    whole, most = whole_in(step, digits=30), service.settings.limits.reports
     verdict = await worker.run(Report(number, step if whole is None else whole, request.body.value, most))
     return json_of(m.StepSaid(verdict in ("go", "spared"), verdict))
 
