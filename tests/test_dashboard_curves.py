@@ -157,7 +157,7 @@ def test_a_report_that_cannot_be_used_is_refused(forms, typed, said):
 
 
 def test_steps_out_of_order_and_stops_without_a_report_are_refused(forms):
-    assert "has reported nothing" in words(forms.act("a", "stop", trial="0", why="slow").text)
+    assert "has reported no step yet" in words(forms.act("a", "stop", trial="0", why="slow").text)
     forms.act("a", "report", trial="0", step="3", value="0.25")
     assert "step 3" in words(forms.act("a", "report", trial="0", step="2", value="0.5").text)
     assert trial(forms, 0).steps == [(3, 0.25)]

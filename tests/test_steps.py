@@ -189,7 +189,7 @@ def test_a_failed_or_abandoned_trial_keeps_its_curve_and_one_without_cannot_stop
     assert study.fail(first, "it broke").steps == study.abandon(second).steps == [(1, 0.3)]
     study.report(second, 2, 0.4)  # It was only thought to be gone.
     assert study.trials[1].steps == [(1, 0.3), (2, 0.4)]
-    with pytest.raises(nr.errors.TrialError, match="Trial 2 has reported nothing"):
+    with pytest.raises(nr.errors.TrialError, match="Trial 2 has reported no step yet"):
         study.stop(third)
     assert study.stop(second, "by hand").reason == "by hand"
     with pytest.raises(nr.errors.TrialError, match="no best one"):

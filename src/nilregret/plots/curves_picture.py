@@ -107,7 +107,11 @@ def curves_panel(of: Quantity, limits: tuple[float, float] | None, label: str, *
         marks += _highlighted(study, trial, best=trial.number == best)
     steps, values = (np.concatenate(side) for side in zip(*map(_values, shown), strict=True))
     x, reach = _axis("step", np.unique(steps), None, whole=True), fenced(values, upward=of.upward)
-    return Panel(marks=marks, x=x, y=_axis(label, values, limits, reach), title=_title(study, trials, len(shown)))
+    y, ends = _axis(label, values, limits, reach), last_values(shown)
+    low, high = y.limits or (-np.inf, np.inf)
+    beyond = int(np.sum((ends < low) | (ends > high)))
+    title = _title(study, trials, len(shown)) + f"; {many(beyond, 'end')} beyond the picture" * (beyond > 0)
+    return Panel(marks=marks, x=x, y=y, title=title)
 
 
 def reporting(study: Study) -> list[Trial]:

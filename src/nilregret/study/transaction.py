@@ -345,7 +345,7 @@ class Transaction:
         _require_running(known, "it is to be stopped")
         if not known.curve:
             raise TrialError(
-                f"Trial {known.number} has reported nothing that could be learned; nothing was recorded.",
+                f"Trial {known.number} has reported no step yet, so it cannot be stopped; nothing was recorded.",
                 advice="`study.abandon(trial)` gives it up, `study.report(trial, step, value)` reports.",
                 topic="no_report",
             )
