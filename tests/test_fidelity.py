@@ -166,3 +166,26 @@ def test_the_last_trial_of_the_shortest_run_is_at_the_full_setting(trials: int) 
     study = played(policy, trials)
     assert study.trials[-1].context_parameters == {"rows": ROWS.high}
     assert study.best().number == trials - 1
+
+
+def steep(x, y, rows):
+    return (x - 0.3) ** 2 + (y - 0.6) ** 2 - 2.0 * (1.0 - rows / 100_000)  # Reduced settings look far better.
+
+
+@pytest.mark.parametrize("trials", [8, 16])
+def test_values_of_reduced_settings_are_neither_the_best_nor_noise(trials: int) -> None:
+    policy = nr.auto(SPACE, fidelity=ROWS, budget=16 if trials == 16 else None)
+    result = nr.run(nr.Study(policy, goal="minimize"), steep, trials=trials, progress=False)
+    points = [trial.point.tobytes() for trial in result.trials]
+    assert (len(set(points)) < trials) == (trials == 16)  # Some points were played at two settings, or none was.
+    full = [trial for trial in result.trials if trial.context_parameters == {"rows": 100_000}]
+    assert result.best_trial == min(full, key=lambda trial: trial.reward)
+    assert "noisy" not in repr(result)
+
+
+def test_the_propensity_of_an_arm_is_that_at_the_full_setting() -> None:
+    study = nr.Study(nr.auto(SPACE.grid(5), fidelity=ROWS, budget=16), goal="minimize", propensities=True)
+    for _ in range(16):
+        trial = study.ask()
+        study.tell(trial, loss(**trial.parameters, **trial.context_parameters))
+    assert [trial.propensity for trial in study.trials] == [1.0] * 16

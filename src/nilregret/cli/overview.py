@@ -18,7 +18,7 @@ from ..domains.domain import Arms, Space
 from ..errors import InvalidInput, NoRegretError, TrialError
 from ..policy.policy import Policy
 from ..storage.record import Trial
-from ..study.best import told_best, without_violation
+from ..study.best import at_full, told_best, without_violation
 from ..study.cautions import Answered, cautions
 from ..study.direction import best_label, has_channels
 from ..study.formatting import cell, figure, metrics_text, moment, sparkline, where
@@ -169,7 +169,7 @@ def progress(study: Study, trials: Sequence[Trial]) -> list[dict[str, Any]]:
 def _told(study: Study, trials: Sequence[Trial]) -> tuple[list[float], list[float]]:
     """Returns rewards in the order told, and the same with an infinitely bad one where a constraint is violated."""
     worst = -math.inf if study.goals[0] == "maximize" else math.inf
-    feasible = {trial.number for trial in without_violation(study.policy, trials)}
+    feasible = {trial.number for trial in without_violation(study.policy, at_full(study.policy, trials))}
     clicks = _clicks(study)
     ordered = sorted(trials, key=lambda trial: trial.told_order or 0) if clicks is None else clicks.answered
     told = [(trial.number, trial.reward) for trial in ordered if trial.reward is not None]
@@ -209,7 +209,7 @@ def _model(study: Study) -> dict[str, Any]:
     from ..plots.history_picture import History
 
     answers = sum(trial.reward is not None for trial in study.trials)
-    best = told_best(without_violation(study.policy, study.trials), study.goals[0])
+    best = told_best(without_violation(study.policy, at_full(study.policy, study.trials)), study.goals[0])
     importance = None
     if study.policy.domain.dimension <= MOST_COLUMNS and answers <= MOST_ANSWERS:
         with contextlib.suppress(InvalidInput):
@@ -271,7 +271,7 @@ def marks(study: Study) -> dict[int, str]:
         return dict.fromkeys((trial.number for trial in study.front()), "best")
     found: dict[int, str] = {}
     best: float | None = None
-    feasible = without_violation(study.policy, study.trials)
+    feasible = without_violation(study.policy, at_full(study.policy, study.trials))
     for trial in sorted(feasible, key=lambda trial: trial.told_order or 0):
         if trial.reward is not None and (best is None or better(trial.reward, best)):
             best = trial.reward

@@ -10,7 +10,7 @@ from .._utils.checks import Array, integer, many, shown
 from ..domains.domain import Space
 from ..errors import InvalidInput, TrialError
 from ..storage.record import Trial
-from ..study.best import closest_of, in_space, is_noisy, told_best, without_violation
+from ..study.best import at_full, closest_of, in_space, is_noisy, told_best, without_violation
 from ..study.direction import best_label, on_average, signs_of
 from ..study.formatting import figure
 from ..study.front import Front
@@ -159,7 +159,7 @@ def leaders_of(study: Study, front: Front) -> list[Trial]:
 
 def is_noisy_study(study: Study) -> bool:
     """Returns whether noise was told or seen, or rewards are clicks."""
-    return is_noisy(study.trials) or are_clicks(study)
+    return is_noisy(at_full(study.policy, study.trials)) or are_clicks(study)
 
 
 def standing(study: Study, trial: Trial) -> str:

@@ -13,6 +13,7 @@ from .._utils.randomness import Draws
 from ..domains.changed import within
 from ..domains.domain import Space
 from ..errors import TrialError
+from ..policy.policy import Policy
 from ..policy.state import State
 from ..slots.objective import satisfying
 from ..storage.record import Trial
@@ -131,6 +132,18 @@ def told_front(trials: Iterable[Trial], goals: Sequence[Goal]) -> list[Trial]:
     told = [trial for trial in trials if trial.reward is not None]
     values = np.array([trial.values for trial in told]).reshape(len(told), len(goals))
     return list(compress(told, non_dominated(signs_of(goals) * values)))
+
+
+def at_full(policy: AnyPolicy, trials: Sequence[Trial]) -> Sequence[Trial]:
+    """Returns the answered trials at the full setting, if the policy has a `fidelity` and there are some, or else all.
+
+    Values of reduced settings are of other functions, so they are neither the best nor noise of one another.
+    """
+    fidelity = policy.fidelity if isinstance(policy, Policy) else None
+    if fidelity is None:
+        return trials
+    full = fidelity.full
+    return [trial for trial in trials if trial.reward is not None and np.all(trial.context == full)] or trials
 
 
 def within_limits(policy: AnyPolicy, trials: Iterable[Trial]) -> list[Trial]:

@@ -27,7 +27,7 @@ from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.trial import Trial
 from . import export
 from .arms import Arm
-from .best import Certainty, best_trial, certainty
+from .best import Certainty, at_full, best_trial, certainty
 from .direction import AnyPolicy, AnyState, Goal, as_given, check_one_objective, has_channels, negated, told_envelope
 from .explain import DRAWS, MOST_DRAWS, explanation
 from .explanation import Explanation, PosteriorBand, band_of
@@ -729,8 +729,8 @@ class Queries(Generic[D]):
             trials, full = self._in_use(), self.inputs.full
         if context is not None or full is None:
             return trials, None if context is None else self.inputs.context(context)
-        at_full = [trial for trial in trials if trial.reward is not None and np.all(trial.context == full)]
-        return (at_full, None) if at_full else (trials, full)
+        found = at_full(self.policy, trials)
+        return (trials, full) if found is trials else (found, None)
 
     def _envelope(self, points: Any, context: Any, channel: int = 0) -> Envelope:
         most = self.policy.output_count - 1 if has_channels(self.policy) else 0

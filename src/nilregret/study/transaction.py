@@ -153,7 +153,7 @@ class Transaction:
                 context = cast(State, replica.state).setting(decision)
             trial = self._trial(decision, context, order=replica.record.order + 1, now=now, enqueued=enqueued)
             if self._propensities and not enqueued and isinstance(replica.state, State):
-                found = replica.state.propensity(decision, context, now=now, available=offered)
+                found = replica.state.propensity(decision, under, now=now, available=offered)
                 trial = trial if found is None else trial._replace(propensity=found)
             trial = replica.put(trial if lease is None else trial._replace(lease_until=now + lease), "asked")
         except BaseException:

@@ -16,7 +16,7 @@ from ..errors import NoRegretError, TrialError, needs
 from ..slots.objective import satisfying
 from ..storage.record import Trial
 from ..storage.trial import metric_names
-from ..study.best import Certainty, closest_of, is_noisy, told_best, within_limits
+from ..study.best import Certainty, at_full, closest_of, is_noisy, told_best, within_limits
 from ..study.direction import best_label, check_one_objective
 from ..study.formatting import metrics_text, trials_html
 from ..study.function import answers_for_units
@@ -341,7 +341,7 @@ class Result(Generic[D]):
 
     def _candidates(self) -> Sequence[Trial[D]]:
         """Returns the trials that may be the best."""
-        trials = within_limits(self.study.policy, self.trials)
+        trials = within_limits(self.study.policy, at_full(self.study.policy, self.trials))
         if not self._constrained:
             return trials
         try:
@@ -364,7 +364,7 @@ class Result(Generic[D]):
     @property
     def _noisy(self) -> bool:
         """True if noise was told, or some point was evaluated twice with different values."""
-        return is_noisy(self.trials)
+        return is_noisy(at_full(self.study.policy, self.trials))
 
 
 def _restored(
