@@ -12,6 +12,8 @@ import numpy as np
 from ..errors import needs
 
 with needs("`nilregret.integrations.sklearn`", "scikit-learn", "sklearn"):
+    from sklearn.base import is_classifier
+    from sklearn.model_selection import check_cv
     from sklearn.model_selection._search import BaseSearchCV
 
 from .._utils.checks import integer, shown
@@ -159,16 +161,17 @@ class NoRegretSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has 
 
 @final
 class _Folds:
-    """The folds of a splitter, drawn once, so that all candidates of a search are scored on the same ones."""
+    """The folds of a search, drawn once, so that all candidates of a search are scored on the same ones."""
 
-    def __init__(self, splitter: Any) -> None:
-        self._splitter = splitter
+    def __init__(self, search: Any) -> None:
+        self._search = search
         self._drawn: list[Any] | None = None
 
-    def split(self, *data: Any, **more: Any) -> list[Any]:
+    def split(self, X: Any, y: Any = None, **more: Any) -> list[Any]:
         """Returns (training indices, test indices) of each fold. The arguments are those of the first call."""
         if self._drawn is None:
-            self._drawn = list(self._splitter.split(*data, **more))
+            splitter = check_cv(self._search.cv, y, classifier=is_classifier(self._search.estimator))
+            self._drawn = list(splitter.split(X, y, **more))
         return self._drawn
 
 
@@ -184,7 +187,7 @@ class _Evaluation:
     """
 
     def __init__(self, search: Any, evaluate: Callable[..., dict[str, Any]], context: Any, *, most: int) -> None:
-        self._search, self._evaluate, self._folds = search, evaluate, _Folds(search._checked_cv_orig)
+        self._search, self._evaluate, self._folds = search, evaluate, _Folds(search)
         self._results: dict[str, Any] = {}
         self._context = context
         if context is not None:
