@@ -11,7 +11,6 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from .._utils.checks import LARGEST_REWARD, LARGEST_SEED, integer, shown
-from .._utils.randomness import Draws
 from ..errors import InvalidInput
 from ..slots.by_name import chosen, part_of
 from ..slots.pruning import Course, Courses, Pruning
@@ -43,18 +42,14 @@ class NoRegretPruner(BasePruner):
         """Returns True if the trial is to be pruned after its last report."""
         rule, sign = self._rule, 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
         this = self._course(trial, sign)
-        if this is None or not rule.stops or trial.last_step != this.steps[-1]:  # The last report is no number.
+        if this is None or trial.last_step != this.steps[-1]:  # The last report is no number.
             return False
-        if rule.steps is not None and this.steps[-1] >= rule.steps:
+        if not rule.may_stop(int(this.steps[-1])):
             return False
         trials = study.get_trials(deepcopy=False, states=ENDED)
         courses = [self._course(other, sign) for other in trials if other.number != trial.number]
         others = [course for course in courses if course is not None]
-        finished = [int(course.steps[-1]) for course in others if course.finished]
-        length = max(finished, default=None) if rule.steps is None else rule.steps
-        if rule.verdict(Courses(this, others, length, sign)) == "go":
-            return False
-        return bool(Draws(f"pruning {self._seed} {trial.number}").random() >= rule.explore)
+        return rule.judged(Courses.of(rule, this, others, sign), seed=self._seed) in ("stop", "wait")
 
     def _course(self, trial: FrozenTrial, sign: float) -> Course | None:
         """Returns the finite values that a trial has reported, or None without any."""

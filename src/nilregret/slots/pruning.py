@@ -16,12 +16,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, final
+from typing import Literal, NamedTuple, Self, final
 
 import numpy as np
 
-from .._utils.checks import Array, integer, number, one_of, settle
+from .._utils.checks import Array, integer, number, one_of, settle, shown
 from .._utils.numerals import numeral
+from .._utils.randomness import Draws
 from ..errors import InvalidInput
 from ..serialize import described
 from .base import Part, Policy
@@ -77,6 +78,12 @@ class Courses(NamedTuple):
     others: Sequence[Course]
     length: int | None
     sign: float = 1.0
+
+    @classmethod
+    def of(cls, rule: Pruning, this: Course, others: Sequence[Course], sign: float) -> Self:
+        """Returns what a rule sees. The full number of steps is that of the rule, if it has one."""
+        longest = (int(course.steps[-1]) for course in others if course.finished)
+        return cls(this, others, max(longest, default=None) if rule.steps is None else rule.steps, sign)
 
     def told(self, value: float) -> str:
         """Returns a value in the units told, as text."""
@@ -141,6 +148,31 @@ class Pruning(Part):
     def stops(self) -> bool:
         """True if a trial may be stopped."""
         return True
+
+    def may_stop(self, step: int) -> bool:
+        """Returns whether a trial may be stopped after a step, which is not its last one."""
+        return self.stops and (self.steps is None or step < self.steps)
+
+    def judged(self, courses: Courses, *, seed: int) -> Literal["go", "stop", "wait", "spared"]:
+        """Returns the verdict, or "spared" for a trial that runs on all the same.
+
+        Args:
+            courses: with the new report.
+            seed: of the trials that run on.
+
+        Raises:
+            InvalidInput: `verdict` returned something else.
+        """
+        verdict = self.verdict(courses)
+        if not isinstance(verdict, str) or verdict not in ("go", "stop", "wait"):
+            raise InvalidInput(
+                f"`{type(self).__name__}.verdict` returned {shown(verdict)}, and nothing was recorded. It returns "
+                "'go', 'stop' or 'wait'."
+            )
+        spared = verdict != "go" and self.explore > 0.0
+        return (
+            "spared" if spared and Draws(f"pruning {seed} {courses.this.number}").random() < self.explore else verdict
+        )
 
     def check(self, policy: Policy) -> None:
         """Raises `InvalidInput` for policies whose trials cannot be compared by one curve."""

@@ -19,7 +19,7 @@ Bayesian optimization").
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, final
 
@@ -131,7 +131,7 @@ class Halving(Pruning):
 
     def verdict(self, courses: Courses) -> Literal["go", "stop", "wait"]:
         """Returns "go" between rungs, for the best share of trials at a rung, and for later trials."""
-        rung = _crossed(courses, None if courses.length is None else self.rungs(courses.length))
+        rung = _crossed(courses, self.rungs)
         if rung is None or (self.trials is not None and courses.this.number >= self.trials):
             return "go"
         rivals = _at(courses.others, rung)
@@ -141,7 +141,7 @@ class Halving(Pruning):
 
     def why(self, courses: Courses) -> str:
         """Returns in words why a trial is stopped."""
-        rung = _crossed(courses, None if courses.length is None else self.rungs(courses.length))
+        rung = _crossed(courses, self.rungs)
         rivals = _at(courses.others, courses.step if rung is None else rung)
         place = int(np.sum(rivals > courses.value)) + 1
         among = f"place {place} of {len(rivals) + 1}"
@@ -200,7 +200,7 @@ class Predicted(Pruning):
 
     def verdict(self, courses: Courses) -> Literal["go", "stop", "wait"]:
         """Returns "stop" if the trial will probably not become the best."""
-        rung = _crossed(courses, None if courses.length is None else self.rungs(courses.length))
+        rung = _crossed(courses, self.rungs)
         chance = None if rung is None else self.chance(courses)
         return "go" if chance is None or chance >= self.level else "stop"
 
@@ -214,16 +214,19 @@ class Predicted(Pruning):
         """Returns the probability that the trial beats the best finished one, or None if too few have finished."""
         from scipy.special import stdtr
 
-        found = self.expected(courses)
+        features = _features(courses)
+        found = self._predicted(features)
         if found is None:
             return None
         best = max(course.final for course in courses.finished if course.final is not None)
-        degrees = len(_features(courses).finals) - 3
-        return float(stdtr(degrees, (found[0] - best) / found[1]))
+        return float(stdtr(len(features.finals) - 3, (found[0] - best) / found[1]))
 
     def expected(self, courses: Courses) -> tuple[float, float] | None:
         """Returns mean and scale of the final value, to be maximised, or None if too few trials have finished."""
-        rows, finals, this = _features(courses)
+        return self._predicted(_features(courses))
+
+    def _predicted(self, features: _Features) -> tuple[float, float] | None:
+        rows, finals, this = features
         count = len(finals)
         if count < self.finished:
             return None
@@ -261,10 +264,16 @@ def _at(courses: Sequence[Course], step: int) -> Array:
     return np.array([value for value in values if value is not None])
 
 
-def _crossed(courses: Courses, rungs: list[int] | None) -> int | None:
-    """Returns the rung that the new report has reached, the last if there are several, or None."""
+def _crossed(courses: Courses, rungs: Callable[[int], list[int]]) -> int | None:
+    """Returns the rung that the new report has reached, the last if there are several, or None.
+
+    Args:
+        courses: with the new report.
+        rungs: returns the rungs of trials with so many steps. Without T there are none.
+    """
     before = int(courses.this.steps[-2]) if len(courses.this.steps) > 1 else -1
-    return max((rung for rung in rungs or () if before < rung <= courses.step), default=None)
+    known = () if courses.length is None else rungs(courses.length)
+    return max((rung for rung in known if before < rung <= courses.step), default=None)
 
 
 def _features(courses: Courses) -> _Features:

@@ -8,9 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
-from .._utils.checks import LARGEST_REWARD, Array, shown
-from .._utils.randomness import Draws
-from ..errors import InvalidInput
+from .._utils.checks import LARGEST_REWARD, Array
 from ..policy.policy import Policy
 from ..slots.pruning import Course, Courses, Never, Pruning
 from ..storage.record import Event
@@ -89,10 +87,7 @@ class Curves:
     def courses(self, trial: Trial, trials: Iterable[Trial]) -> Courses:
         """Returns the course of a trial and those of all others that have reported."""
         others = [self.course(other) for other in trials if other.curve and other.number != trial.number]
-        length = self.rule.steps
-        if length is None:
-            length = max((int(course.steps[-1]) for course in others if course.finished), default=None)
-        return Courses(self.course(trial), others, length, self.sign)
+        return Courses.of(self.rule, self.course(trial), others, self.sign)
 
     def verdict(self, trial: Trial, trials: Iterable[Trial], *, seed: int) -> Verdict:
         """Returns the verdict on a trial after its last report.
@@ -102,17 +97,9 @@ class Curves:
             trials: all trials. That of the same number is ignored.
             seed: of the study.
         """
-        rule, step = self.rule, trial.curve[-1].step
-        if not rule.stops or (rule.steps is not None and step >= rule.steps):
+        if not self.rule.may_stop(trial.curve[-1].step):
             return "go"
-        verdict = rule.verdict(self.courses(trial, trials))
-        if not isinstance(verdict, str) or verdict not in ("go", "stop", "wait"):
-            raise InvalidInput(
-                f"`{type(rule).__name__}.verdict` returned {shown(verdict)}, and nothing was recorded. It returns "
-                "'go', 'stop' or 'wait'."
-            )
-        spared = verdict != "go" and rule.explore > 0.0
-        return "spared" if spared and Draws(f"pruning {seed} {trial.number}").random() < rule.explore else verdict
+        return self.rule.judged(self.courses(trial, trials), seed=seed)
 
     def why(self, trial: Trial, trials: Iterable[Trial]) -> str:
         """Returns in words why the rule stops a trial."""
