@@ -106,12 +106,15 @@ class Fidelity(Part):
         settle(self, rule=one_of("rule", self.rule, ["information", "boca"]))
         _ = self.space  # This checks the numbers.
 
+    @property
+    def _log(self) -> bool:
+        return self.high >= DECADE * self.low
+
     @cached_property
     def space(self) -> Space:
         """The domain of the settings, which is that of the contexts of the policy."""
-        log = self.high >= DECADE * self.low
         whole = all(isinstance(end, int) and not isinstance(end, bool) for end in (self.low, self.high))
-        one = Int(int(self.low), int(self.high), log=log) if whole else Float(self.low, self.high, log=log)
+        one = Int(int(self.low), int(self.high), log=self._log) if whole else Float(self.low, self.high, log=self._log)
         return Space(**{self.name: one})
 
     @cached_property
@@ -119,8 +122,7 @@ class Fidelity(Part):
         """Coordinates of the settings that are compared, the full one last, `(m, 1)`, read-only."""
         at = np.arange(self.levels) / (self.levels - 1)
         ratio, gap = self.high / self.low, self.high - self.low
-        log = self.high >= DECADE * self.low
-        values = [self.low * ratio ** float(u) if log else self.low + gap * float(u) for u in at[1:-1]]
+        values = [self.low * ratio ** float(u) if self._log else self.low + gap * float(u) for u in at[1:-1]]
         values = [self.low, *(round(z) if isinstance(self.space.parameters[self.name], Int) else z for z in values)]
         listed = list(dict.fromkeys([*values, self.high]))
         return frozen(np.concatenate([self.space.inside("context", {self.name: z}) for z in listed]))
