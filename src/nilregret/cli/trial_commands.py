@@ -276,6 +276,7 @@ def report(storage: str, study: str, number: int, step: int, value: float, *, as
     The rule of the study judges (`pruning` in [policy]). Without one every trial goes on. A rule that pauses trials
     says "wait". To tell the same again records nothing, and is judged anew.
     """
+    from ..storage.trial import GOING
     from ..study.transaction import Failed
 
     found = opened_study(storage, study)
@@ -283,7 +284,7 @@ def report(storage: str, study: str, number: int, step: int, value: float, *, as
     (done,) = found.group_commit([lambda transaction: transaction.report(number, *told)[1]], seconds=1.0)
     if isinstance(done, Failed):
         raise done.error
-    go_on = done in ("go", "spared")
+    go_on = done in GOING
     if as_json:
         print_json({"go_on": go_on, "verdict": done})
     else:

@@ -14,6 +14,7 @@ from .._utils.checks import LARGEST_REWARD, LARGEST_SEED, integer, shown
 from ..errors import InvalidInput
 from ..slots.by_name import chosen, part_of
 from ..slots.pruning import Course, Courses, Pruning
+from ..storage.trial import GOING
 
 ENDED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.RUNNING, TrialState.FAIL)
 
@@ -49,7 +50,7 @@ class NoRegretPruner(BasePruner):
         trials = study.get_trials(deepcopy=False, states=ENDED)
         courses = [self._course(other, sign) for other in trials if other.number != trial.number]
         others = [course for course in courses if course is not None]
-        return rule.judged(Courses.of(rule, this, others, sign), seed=self._seed) in ("stop", "wait")
+        return rule.judged(Courses.of(rule, this, others, sign), seed=self._seed) not in GOING
 
     def _course(self, trial: FrozenTrial, sign: float) -> Course | None:
         """Returns the finite values that a trial has reported, or None without any."""

@@ -27,6 +27,7 @@ TrialState = Literal["pending", "observed", "failed", "abandoned", "stopped"]
 EventKind = Literal["asked", "told", "limited", "abandoned", "corrected", "stopped"]
 Verdict = Literal["go", "stop", "wait", "spared"]
 VERDICTS: tuple[str, ...] = get_args(Verdict)
+GOING: tuple[Verdict, ...] = ("go", "spared")  # The verdicts after which a trial goes on.
 MOST_METRICS = 100  # of one trial
 Measured = tuple[tuple[str, float], ...]  # name and value of each metric
 

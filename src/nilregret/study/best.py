@@ -13,12 +13,11 @@ from .._utils.randomness import Draws
 from ..domains.changed import within
 from ..domains.domain import Space
 from ..errors import TrialError
-from ..policy.policy import Policy
 from ..policy.state import State
 from ..slots.objective import satisfying
 from ..storage.record import Trial
 from ..theory.fronts import non_dominated
-from .direction import AnyPolicy, AnyState, Goal, has_channels, on_average, reward_trial, signs_of
+from .direction import AnyPolicy, AnyState, Goal, has_channels, on_average, reward_trial, setting_of, signs_of
 
 DRAWS = 8192  # joint draws behind a probability, whose standard error is then at most 0.006
 MOST_COMPARED = 512  # points that are drawn together, those of the best posterior means
@@ -139,7 +138,7 @@ def at_full(policy: AnyPolicy, trials: Sequence[Trial]) -> Sequence[Trial]:
 
     Values of reduced settings are of other functions, so they are neither the best nor noise of one another.
     """
-    fidelity = policy.fidelity if isinstance(policy, Policy) else None
+    fidelity = setting_of(policy)
     if fidelity is None:
         return trials
     full = fidelity.full

@@ -21,6 +21,7 @@ from ..policy.policy import Policy
 from ..policy.scripted import ScriptedPolicy, ScriptedState
 from ..policy.state import State
 from ..slots.envelope import Envelope
+from ..slots.fidelity import Fidelity
 from ..slots.objective import Objective
 from ..slots.pending import Pending
 from ..storage.record import Event, Record
@@ -131,6 +132,11 @@ def check_goal(goal: object) -> Goal:
 def has_channels(policy: AnyPolicy) -> bool:
     """Returns whether each constraint has a posterior of its own."""
     return isinstance(policy, Policy) and policy.constraints is not None
+
+
+def setting_of(policy: AnyPolicy) -> Fidelity | None:
+    """Returns the setting that a policy chooses, or None."""
+    return policy.fidelity if isinstance(policy, Policy) else None
 
 
 def on_average(policy: AnyPolicy) -> bool:

@@ -14,12 +14,11 @@ from ..errors import InvalidInput, TrialError
 from ..policy.availability import Available
 from ..policy.engines import Decision
 from ..policy.explain import Inquiry, Propensity, Reasons, runner_up
-from ..policy.policy import Policy
 from ..policy.state import State
 from ..slots.envelope import Envelope
 from ..storage.record import Trial
 from ..theory.fronts import LEAST_STD, boxes, log_distribution, log_ehvi
-from .direction import AnyPolicy, AnyState, Goal, has_channels, signs_of, state_after, told_envelope
+from .direction import AnyPolicy, AnyState, Goal, has_channels, setting_of, signs_of, state_after, told_envelope
 from .explanation import Candidate, Explanation, FrontGain, OutputBounds
 from .front import Front, front_of
 from .function import settings_at
@@ -83,7 +82,7 @@ def propensity_of(
 
 def _under(policy: AnyPolicy, trial: Trial) -> Trial:
     """Returns the trial under the context of its decision: with `fidelity`, it is the full setting."""
-    fidelity = policy.fidelity if isinstance(policy, Policy) else None
+    fidelity = setting_of(policy)
     return trial if fidelity is None else trial._replace(context=fidelity.full)
 
 

@@ -28,7 +28,7 @@ from ..policy.policy import Policy
 from ..policy.trained_posterior import refuse_std
 from ..slots.pruning import LARGEST_STEP
 from ..storage.trial import MOST_METRICS, Measured, Other, is_metric_name
-from .direction import AnyPolicy, Goal, reward_check
+from .direction import AnyPolicy, Goal, reward_check, setting_of
 from .function import space_of
 from .play_rewards import Rewards, Told, is_several, refuse_several_rewards, sum_up
 from .pruning import pruning_of
@@ -64,7 +64,7 @@ class Inputs:
     def __init__(self, policy: AnyPolicy, goal: Goal) -> None:
         self.policy, self.named = policy, space_of(policy.domain) is not None
         self._one = policy.objective_count == 1
-        fidelity = policy.fidelity if isinstance(policy, Policy) else None
+        fidelity = setting_of(policy)
         self.full: Array | None = None if fidelity is None else fidelity.full
         self._checked = reward_check(policy, goal)
 

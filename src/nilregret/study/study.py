@@ -19,7 +19,7 @@ from ..policy.scripted import ScriptedPolicy
 from ..serialize import loads
 from ..slots.memory import Restart
 from ..slots.objective import SATURATED
-from ..storage.trial import Trial
+from ..storage.trial import GOING, Trial
 from . import importing
 from .arms import Arm
 from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check
@@ -468,7 +468,7 @@ class Study(Queries[D]):
         """
         checked = self.replica.inputs.report(step, value)
         _, verdict = self._write(self._calls.report, trial, *checked)
-        return verdict in ("go", "spared")
+        return verdict in GOING
 
     def stop(self, trial: Trial | int, reason: str | None = None) -> Trial[D]:
         """Records that a trial was stopped before its last step, and returns the trial.

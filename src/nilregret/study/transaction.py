@@ -23,7 +23,7 @@ from ..policy.engines import Decision
 from ..policy.state import State
 from ..storage.changes import ArmChangeKind, ChangedArm, StudyChange
 from ..storage.record import answer_of, describe_answer
-from ..storage.trial import NO_CURVE, Measured, Other, Plays, Report, Trial, Verdict
+from ..storage.trial import GOING, NO_CURVE, Measured, Other, Plays, Report, Trial, Verdict
 from .arms import Arm, Roster
 from .direction import copy_of_state, has_channels
 from .function import settings_at
@@ -350,7 +350,7 @@ class Transaction:
                 topic="no_report",
             )
         if reason is None:
-            ours = known.curve[-1].verdict in ("stop", "wait")
+            ours = known.curve[-1].verdict not in GOING
             last = f"by hand after step {known.curve[-1].step}"
             reason = replica.curves.why(known, replica.trials) if ours else last
         stopped = known.as_stopped(reason=reason, order=self.order + 1, time=self.now)

@@ -13,7 +13,7 @@ from ..domains.domain import Arms, Box, D, Domain, Space, check_domain
 from ..errors import InvalidInput
 from ..slots.fidelity import Fidelity
 from ..slots.pruning import Pruning
-from ..study.direction import AnyPolicy, Goal, check_policy
+from ..study.direction import AnyPolicy, Goal, check_policy, setting_of
 from ..study.study import Study
 from .objective import Objective
 from .open_study import (
@@ -26,7 +26,6 @@ from .open_study import (
     check_several,
     named_goals,
     open_study,
-    setting_of,
 )
 from .outcome import ConstraintReader, checked_objectives
 from .result import Result

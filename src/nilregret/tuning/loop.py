@@ -21,7 +21,7 @@ from .._utils.checks import counted
 from .._utils.executors import HOPELESS
 from .._utils.numerals import exact
 from ..errors import InvalidInput, NoRegretError, StorageError, TrialError, exception_text, warn
-from ..storage.trial import Trial, Verdict
+from ..storage.trial import GOING, Trial, Verdict
 from ..study.pruning import NEVER, pruning_of
 from ..study.study import Study
 from ..study.transaction import Transaction
@@ -100,7 +100,6 @@ def is_stepwise(executor: Executor | None) -> bool:
     return isinstance(executor, ThreadPoolExecutor | ThisThread | None) and not isinstance(executor, apart)
 
 
-GOING: tuple[Verdict, ...] = ("go", "spared")  # The verdicts after which a trial goes on.
 Ending = Literal["stop", "wait", "left"]  # Why a trial does not go on. A trial that is left has its answer already.
 
 

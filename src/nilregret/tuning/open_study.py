@@ -21,7 +21,7 @@ from ..slots.explore import within_time
 from ..slots.fidelity import Fidelity
 from ..slots.pruning import Never, Pruning
 from ..study.definition import same_values
-from ..study.direction import AnyPolicy, Goal, check_policy
+from ..study.direction import AnyPolicy, Goal, check_policy, setting_of
 from ..study.pruning import pruning_of
 from ..study.stored import space_now
 from ..study.study import Study
@@ -189,11 +189,6 @@ def asked_rule(pruning: object, steps: int | None, of: object) -> Pruning | None
             raise InvalidInput(f"`{name}` is {shown(given)}, and the rule in `pruning` has {shown(own)}: say it once.")
         rule = rule if given is None else replace(rule, **{name: given})
     return cast(Pruning, rule)
-
-
-def setting_of(policy: AnyPolicy) -> Fidelity | None:
-    """Returns the setting that a policy chooses, or None."""
-    return policy.fidelity if isinstance(policy, Policy) else None
 
 
 def check_fidelity(policy: AnyPolicy, fidelity: Fidelity | None) -> None:

@@ -19,14 +19,14 @@ from ..errors import InvalidInput, NoRegretError, StorageError, exception_text, 
 from ..slots.fidelity import Fidelity
 from ..slots.pruning import Pruning
 from ..storage.record import Trial
-from ..study.direction import AnyPolicy, Goal
+from ..study.direction import AnyPolicy, Goal, setting_of
 from ..study.pruning import pruning_of
 from ..study.queue import Queue
 from ..study.study import Study
 from ..study.transaction import Transaction
 from .loop import Loop, TimeLeft, is_stepwise, nothing_works
 from .objective import LONGEST, Evaluation, Objective, Task, TimeLimited, check_objective
-from .open_study import asked_rule, check_several, setting_of
+from .open_study import asked_rule, check_several
 from .outcome import ConstraintReader, answer_reader
 from .progress import Bar
 from .result import Result

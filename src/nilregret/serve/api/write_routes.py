@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 from ..._utils.checks import whole_in
 from ...errors import InvalidInput
 from ...policy.explain import Propensity
-from ...storage.record import Trial
+from ...storage.trial import GOING, Trial
 from ...study.transaction import Transaction
 from ..auth.caller import Caller
 from ..wire import messages as m
@@ -113,7 +113,7 @@ async def report(service: Service, request: ParsedRequest) -> ASGIApp:
     number = service.ids.number(request.caller.tenant, worker.stored, request.path["id"])
     whole, most = whole_in(step, digits=30), service.settings.limits.reports
     verdict = await worker.run(Report(number, step if whole is None else whole, request.body.value, most))
-    return json_of(m.StepSaid(verdict in ("go", "spared"), verdict))
+    return json_of(m.StepSaid(verdict in GOING, verdict))
 
 
 async def _told(
