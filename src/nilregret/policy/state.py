@@ -135,7 +135,7 @@ class State:
 
     def _spread_at(self, trial: Trial) -> float | None:
         """Returns half the width of the bounds of f at a trial, or None if the round is forced."""
-        if trial.enqueued:
+        if trial.enqueued or trial.kept is not None:
             return None
         randomness = Randomness(self.rounds.seed, self.rounds.count)
         forced = self.policy.explore.ever and due_forcing(self.memory, randomness) is not None
@@ -210,6 +210,13 @@ class State:
             randomness = Randomness(self.rounds.seed, self.rounds.count)
             decision = filled(self.memory, pinned, context, randomness, now=now, available=available)
         return decision._replace(fits=self.outputs.unrecorded_fits) if self._fitted else decision
+
+    def keep(self, chosen: Trial) -> Decision:
+        """Returns the decision to play the arm of an earlier trial again."""
+        with self.outputs.engine.blas:
+            self._update()
+        fits = self.outputs.unrecorded_fits if self._fitted else None
+        return Decision(chosen.point, chosen.arm, explored=False, fits=fits)
 
     def setting(self, decision: Decision) -> Array:
         """Returns the setting that the policy chooses for its decision, `(1,)`. It has a `fidelity`."""

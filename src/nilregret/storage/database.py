@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, final
 
@@ -12,7 +12,7 @@ import sqlalchemy as sql
 from ..errors import StorageError
 from .base import Summary
 from .rows import FIXED, KINDS, OUTCOME
-from .tables import FORMAT, STOPPED, STUDY_FORMAT, Tables
+from .tables import FORMAT, LATER, STUDY_FORMAT, Tables
 
 LOCK_SECONDS = 300.0  # Seconds to wait for other writers, each of which takes milliseconds.
 
@@ -31,15 +31,41 @@ class Database(ABC):
     place: str
     tables: Tables
     engine: sql.Engine
-    earlier = False  # Whether `has_tables` has found the tables of an earlier version, without reports.
+    lacks: tuple[str, ...] = ()  # What `has_tables` missed, since the tables are of an earlier version (`LATER`).
 
     @final
     def upgrade(self, connection: sql.Connection) -> None:
-        """Adds the table of reports, and the number of stopped trials, to tables of an earlier version."""
-        studies, steps = self.tables.studies, self.tables.steps
-        kind = studies.c[STOPPED].type.compile(self.engine.dialect)
-        steps.create(connection)
-        connection.exec_driver_sql(f"ALTER TABLE {studies.name} ADD COLUMN {STOPPED} {kind} NOT NULL DEFAULT 0")
+        """Adds the tables and columns that tables of an earlier version lack."""
+        for name in self.lacks:
+            table, column = self._part(name)
+            if column is None:
+                table.create(connection)
+                continue
+            kind = column.type.compile(self.engine.dialect)
+            kind += "" if column.nullable else " NOT NULL DEFAULT 0"
+            connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {column.name} {kind}")
+        self.lacks = ()
+
+    @final
+    def missing_of(self, there: Mapping[str, Collection[str]]) -> tuple[str, ...]:
+        """Returns what tables of an earlier version lack, or nothing if these are of no earlier version.
+
+        Args:
+            there: the names of the columns of each table, by its name.
+        """
+        parts = {name: self._part(name) for name in LATER[0]}
+        found = tuple(
+            name
+            for name, (table, column) in parts.items()
+            if table.name not in there or (column is not None and column.name not in there[table.name])
+        )
+        return found if found in LATER else ()
+
+    def _part(self, name: str) -> tuple[sql.Table, sql.Column[Any] | None]:
+        """Returns a table, and a column of it or None, by an entry of `LATER`."""
+        of, _, column = name.partition(".")
+        table: sql.Table = getattr(self.tables, of)
+        return table, table.c[column] if column else None
 
     @final
     def text(self, statement: Any) -> str:

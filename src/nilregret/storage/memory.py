@@ -171,7 +171,7 @@ class _Writer(Writer, KeepsSteps):
         return {key: self._stored.notes[key] for key in keys if key in self._stored.notes}
 
     def write_notes(self, notes: Mapping[str, str]) -> None:
-        self._stored.notes = {**self._stored.notes, **notes}
+        self._stored.notes = {key: value for key, value in {**self._stored.notes, **notes}.items() if value}
 
     def rename(self, name: str, new: str) -> None:
         new_study_name("new", new)

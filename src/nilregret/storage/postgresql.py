@@ -19,7 +19,7 @@ from sqlalchemy import exc
 from .._utils.checks import shown
 from ..errors import InvalidInput, MissingExtra, StorageError
 from .database import LOCK_SECONDS, Database, newer, older
-from .tables import FORMAT, STOPPED, Tables, tables
+from .tables import FORMAT, Tables, tables
 
 SCHEMES = ("postgresql:", "postgresql+psycopg:", "postgres:")
 PREFIX = "nilregret_"
@@ -174,12 +174,14 @@ class PostgresDatabase(Database):
             raise older(self.url)
         if not there & ours:
             return False
-        steps, studies = self.tables.steps.name, self.tables.studies.name
-        self.earlier = False
-        if steps not in there and studies in there:
-            columns = {column["name"] for column in sql.inspect(connection).get_columns(studies)}
-            self.earlier = STOPPED not in columns
-        ours -= {steps} if self.earlier else set()
+        inspected = sql.inspect(connection)
+        columns = {
+            name: {column["name"] for column in inspected.get_columns(name)} if name in changed else ()
+            for name in there
+            for changed in [(self.tables.studies.name, self.tables.trials.name)]
+        }
+        self.lacks = self.missing_of(columns)
+        ours -= {self.tables.steps.name} if len(self.lacks) > 1 else set()
         if not ours <= there:
             raise StorageError(
                 f"{self.url} has others of our tables, no {min(ours - there)!r}: it has been damaged. Restore a copy."

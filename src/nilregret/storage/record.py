@@ -40,12 +40,14 @@ class Record(Sequence[Trial]):
         trials: the trials by number, a list that only the record changes.
         order: the order of the last event.
         changes: the changes of the study that are no events of trials, in order.
+        events: the number of the trial of each id that a caller gave (`Study.ask(event=)`).
     """
 
     def __init__(self) -> None:
         self.trials: list[Trial] = []
         self.changes: tuple[StudyChange, ...] = ()
         self.order = 0  # The order of the last event.
+        self.events: dict[str, int] = {}  # The trial of each id that a caller gave.
 
     def __len__(self) -> int:
         return len(self.trials)
@@ -76,8 +78,14 @@ class Record(Sequence[Trial]):
         """
         at = self.order + 1
         self.order = at if trial.curve is NO_CURVE else max([at, *(report.order for report in trial.curve[-1:])])
+        if trial.visit is not None:
+            self._note_event(trial)
         self.trials[trial.number : trial.number + 1] = (trial,)
         return Event(at, kind, trial)
+
+    def _note_event(self, trial: Trial) -> None:
+        if trial.visit is not None and trial.visit.event is not None:
+            self.events[trial.visit.event] = trial.number
 
     def report(self, trial: Trial) -> None:
         """Takes over a trial that has just made its last report."""
@@ -112,6 +120,7 @@ class Record(Sequence[Trial]):
             fresh = number == len(trials)
             if fresh:
                 trials.append(trial)
+                self._note_event(trial)
             else:
                 if trials[number].curve and not trial.curve:
                     trial = trial._replace(curve=trials[number].curve)
@@ -153,6 +162,8 @@ class Record(Sequence[Trial]):
         for number in sorted(before, reverse=True):
             known = before[number]
             if known is None:
+                for trial in self.trials[number:]:
+                    self.events.pop(trial.event or "", None)
                 del self.trials[number:]
             else:
                 self.trials[number] = known
@@ -163,11 +174,13 @@ class Record(Sequence[Trial]):
         earlier = Record()
         earlier.trials = [trial.as_of(order) for trial in self.trials if trial.asked_order <= order]
         earlier.order, earlier.changes = order, _until(self.changes, order)
+        for trial in earlier.trials:
+            earlier._note_event(trial)
         return earlier
 
     # -- finding -------------------------------------------------------------------------------------------------
 
-    def require_no_constraints(self, trial_or_number: Trial | int) -> Trial:
+    def require_no_constraints(self, trial_or_number: Trial | int | str) -> Trial:
         """Returns a trial whose constraint values may still be told.
 
         Raises:
@@ -192,7 +205,7 @@ class Record(Sequence[Trial]):
             )
         return trial
 
-    def require_open(self, trial_or_number: Trial | int, answer: str) -> Trial:
+    def require_open(self, trial_or_number: Trial | int | str, answer: str) -> Trial:
         """Returns a pending or abandoned trial.
 
         Args:
@@ -213,15 +226,27 @@ class Record(Sequence[Trial]):
             )
         return trial
 
-    def require(self, trial_or_number: Trial | int) -> Trial:
+    def _of_event(self, event: str) -> Trial:
+        if event not in self.events:
+            raise TrialError(
+                f"This study has no decision of the event {shown(event)}. Usually it was asked of another study, or "
+                "without `event`.",
+                advice="Pass the id to `ask(event=...)` first.",
+                topic="no_trial",
+            )
+        return self.trials[self.events[event]]
+
+    def require(self, trial_or_number: Trial | int | str) -> Trial:
         """Returns a trial.
 
         Args:
-            trial_or_number: as `ask` returned it, or its number.
+            trial_or_number: as `ask` returned it, its number, or the id that the caller gave it.
 
         Raises:
             TrialError: the study has no such trial.
         """
+        if type(trial_or_number) is str:
+            return self._of_event(trial_or_number)
         given = trial_or_number if type(trial_or_number) is Trial else None
         number = trial_or_number if given is None else given.number
         if type(number) is not int and (isinstance(number, bool) or not isinstance(number, Integral)):

@@ -19,7 +19,8 @@ from ..domains.options import import_name
 from ..errors import StorageError
 from ..serialize import plain_loads
 from .base import ListedStudy, StoredStudy
-from .trial import VERDICTS, Abandoned, Answer, Fit, Measured, Other, Plays, Report, Trial
+from .trial import NO_CURVE, VERDICTS, Abandoned, Answer, Fit, Measured, Other, Plays, Report, Trial
+from .visit import visit_of
 
 _TEXT, _WHOLE, _REAL = (str,), (int,), (float,)
 _OR_NULL = (type(None),)
@@ -51,10 +52,11 @@ KINDS: dict[str, tuple[type, ...]] = {
     "propensity": _REAL + _OR_NULL,
     "std": _REAL + _OR_NULL,
     "metrics": _TEXT + _OR_NULL,
+    "visit": _TEXT + _OR_NULL,
 }
 FIXED = (  # Columns that never change.
     "number", "arm", "point", "parameters", "context", "explored", "asked_order", "asked_at", "lease_until", "repeats",
-    "fits", "propensity",
+    "fits", "propensity", "visit",
 )  # fmt: skip
 OUTCOME = (  # Columns that may change.
     "state", "reward", "reason", "told_order", "told_at", "constraints", "constraints_order", "abandoned_order",
@@ -81,6 +83,7 @@ def question(trial: Trial) -> tuple[Any, ...]:
         None if trial.repeats == 1 else trial.repeats,
         None if trial.fits is None else NONE if trial.fits == () else _listed_fits(trial.fits),
         trial.propensity,
+        None if trial.visit is None else trial.visit.text(),
     )
 
 
@@ -148,7 +151,7 @@ class RowReader:
             (
                 number, state, arm, text, parameters, context, explored, reward, reason, asked_order, asked_at,
                 told_order, told_at, constraints, constraints_order, lease_until, left_order, left_at, left_reason,
-                corrected, repeats, plays, scatter, fits, propensity, std, metrics,
+                corrected, repeats, plays, scatter, fits, propensity, std, metrics, visit,
             ) = row  # fmt: skip
             if explored not in (0, 1):
                 raise ValueError(f"`explored` is {explored}")
@@ -170,7 +173,7 @@ class RowReader:
                 () if corrected is None else _corrected(corrected), 1 if repeats is None else repeats,
                 None if plays is None and scatter is None else _plays(plays, scatter),
                 None if fits is None else () if fits == NONE else _fits(fits), propensity, std,
-                () if metrics is None else _measured(plain_loads(metrics)), others,
+                () if metrics is None else _measured(plain_loads(metrics)), others, NO_CURVE, visit_of(visit),
             )  # fmt: skip
         except ValueError as error:
             raise StorageError(
@@ -332,6 +335,7 @@ class NoteStatements:
         put = f"INSERT INTO {notes.name} (study, key, value) VALUES (:study, :key, :value) ON CONFLICT (study, key) DO"
         self.write = text(sql.text(f"{put} UPDATE SET value = excluded.value"))
         self.once = text(sql.text(f"{put} NOTHING"))
+        self.drop = text(sql.text(f"DELETE FROM {notes.name} WHERE study = :study AND key = :key"))
 
     def read(self, study: str, keys: Sequence[str]) -> tuple[str, dict[str, Any]]:
         """Returns the statement that reads these notes, and its parameters."""

@@ -69,9 +69,12 @@ class SqlWriter(Writer, KeepsSteps):
         return dict(self._cursor.fetchall())
 
     def write_notes(self, notes: Mapping[str, str]) -> None:
-        """Writes notes in place of those under the same keys."""
-        if notes:
-            self._many(self._notes.write, note_rows(owner(self._study), notes))
+        """Writes notes in place of those under the same keys. An empty one is removed."""
+        study, kept = owner(self._study), {key: value for key, value in notes.items() if value}
+        if kept:
+            self._many(self._notes.write, note_rows(study, kept))
+        if len(kept) < len(notes):
+            self._many(self._notes.drop, [{"study": study, "key": key} for key in notes.keys() - kept.keys()])
 
     def rename(self, name: str, new: str) -> None:
         """Gives the study a new name and a new stamp. The new name may be the one it has.
@@ -252,12 +255,11 @@ class SqlStorage(Storage, KeepsNotes):
     def _upgrade(self) -> None:
         """Adds what tables of an earlier version lack."""
         database = self._database
-        if database.earlier:
+        if database.lacks:
             with database.transaction(write=True) as connection:
                 database.lock_tables(connection)
-                if database.has_tables(connection) and database.earlier:  # Otherwise another process was faster.
+                if database.has_tables(connection) and database.lacks:  # Otherwise another process was faster.
                     database.upgrade(connection)
-                    database.earlier = False
 
     @property
     def tables(self) -> Tables:

@@ -29,7 +29,7 @@ from .._utils.checks import shown, storable
 from .._utils.executors import POOL, READER, WRITER, survives_forks
 from ..errors import InvalidInput, StorageError
 from .database import LOCK_SECONDS, STEP, Database, newer, older
-from .tables import FORMAT, STOPPED, Tables, tables
+from .tables import FORMAT, STOPPED, VISIT, Tables, tables
 
 R = TypeVar("R")
 
@@ -57,7 +57,7 @@ class SqliteConnection:
         self.taken = 0  # When a pool gave it out: see `ReaderPool`.
         self._wal = False
         self._rollbacks = 0
-        self._mode, self.earlier = "rw", False
+        self._mode, self.lacks = "rw", tuple[str, ...]()
         survives_forks(self, rank, before=SqliteConnection.close_if_idle)
 
     @property
@@ -146,8 +146,8 @@ class SqliteConnection:
             connection = self.engine.connect()
             self._raw = connection.connection.driver_connection
             self._connection = connection
-            for statement in EARLIER if self.earlier else ():
-                self._raw.execute(statement)
+            for name in ("", *self.lacks) if self.lacks else ():
+                self._raw.execute(EARLIER[name])
         return cast(sqlite3.Connection, self._raw)
 
     def _pragma(self, statement: str) -> Any:
@@ -218,7 +218,7 @@ class ReaderPool:
         self._lock = threading.Lock()
         self._idle: list[SqliteConnection] = []
         self._closed = 0  # The number of calls of `close`.
-        self.earlier = False  # Whether the file is of an earlier version, and cannot be written to.
+        self.lacks: tuple[str, ...] = ()  # What a file of an earlier version lacks that cannot be written to.
         self._inode = NOWHERE
         survives_forks(self, POOL)
 
@@ -235,7 +235,7 @@ class ReaderPool:
         """Returns a connection that no other thread uses until it is given back."""
         with self._lock:
             found = self._idle.pop() if self._idle else SqliteConnection(self._path)
-            found.taken, found.earlier = self._closed, self.earlier
+            found.taken, found.lacks = self._closed, self.lacks
         found.lock.acquire()
         return found
 
@@ -289,11 +289,12 @@ def _prepare(connection: Any, _: Any) -> None:
     connection.execute("PRAGMA trusted_schema = OFF")  # The file may come from an untrusted source.
 
 
-EARLIER = (  # What a read-only file of an earlier version lacks, for one connection.
-    "PRAGMA temp_store = MEMORY",
-    f"CREATE TEMP TABLE steps (study, {', '.join(STEP)})",
-    f"CREATE TEMP VIEW studies AS SELECT *, 0 AS {STOPPED} FROM main.studies",
-)
+EARLIER = {  # Statements that add what a read-only file of an earlier version lacks, for one connection.
+    "": "PRAGMA temp_store = MEMORY",
+    "steps": f"CREATE TEMP TABLE steps (study, {', '.join(STEP)})",
+    f"studies.{STOPPED}": f"CREATE TEMP VIEW studies AS SELECT *, 0 AS {STOPPED} FROM main.studies",
+    f"trials.{VISIT}": f"CREATE TEMP VIEW trials AS SELECT *, NULL AS {VISIT} FROM main.trials",
+}
 PRIVATE = 0o600  # Mode of a file with secrets: only its owner can use it.
 SCHEME = "sqlite:///"
 
@@ -410,7 +411,7 @@ class SqliteDatabase(Database):
 
     def look_only(self) -> bool:
         """Reads a file of an earlier version that cannot be written to. Returns True."""
-        self._readers.earlier = self._writer.earlier = True
+        self._readers.lacks = self._writer.lacks = self.lacks
         self.close()
         return True
 
@@ -433,15 +434,17 @@ class SqliteDatabase(Database):
             )
         if known > FORMAT:
             raise newer(self.url, known)
-        studies, steps = self.tables.studies.name, self.tables.steps.name
-        counts = {row[1] for row in connection.exec_driver_sql(f"PRAGMA table_info({studies})")}
-        self.earlier = bool(counts) and STOPPED not in counts and steps not in there
+        known_columns = {
+            name: {row[1] for row in connection.exec_driver_sql(f"PRAGMA table_info({name})")}
+            for name in self.tables.metadata.tables
+            if name in there
+        }
+        self.lacks = self.missing_of(known_columns)
         for name, table in self.tables.metadata.tables.items():
-            if self.earlier and name == steps:
+            if name in self.lacks:
                 continue
-            columns = {row[1] for row in connection.exec_driver_sql(f"PRAGMA table_info({name})")}
-            missing = {column.name for column in table.columns} - columns
-            missing -= {STOPPED} if self.earlier else set()
+            columns = known_columns.get(name, set())
+            missing = {column.name for column in table.columns if f"{name}.{column.name}" not in self.lacks} - columns
             if missing or there.get(name) != "table":
                 what = f"no column {min(missing)!r} of {name!r}" if columns and missing else f"no table {name!r}"
                 raise StorageError(f"{self.url} has {what}: it has been damaged. Restore a copy.")

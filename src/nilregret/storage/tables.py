@@ -8,7 +8,9 @@ import sqlalchemy as sql
 
 FORMAT = 1  # Of the tables. A database of another format is refused. A change of a table is a new format that reads 1.
 STUDY_FORMAT = 2  # Highest format of a study: one with a report, or with a change that is not of arms. Others have 1.
-STOPPED = "stopped"  # The column of studies that came with the table of reports. Databases made before have neither.
+STOPPED, VISIT = "stopped", "visit"  # Columns of studies and of trials that came later.
+# What a database of an earlier version lacks: tables, and columns as "table.column".
+LATER = (("steps", f"studies.{STOPPED}", f"trials.{VISIT}"), (f"trials.{VISIT}",))
 
 _Whole = sql.BigInteger().with_variant(sql.Integer, "sqlite")
 
@@ -127,6 +129,7 @@ def _trials(metadata: sql.MetaData, prefix: str, studies: sql.Table) -> sql.Tabl
         sql.Column("propensity", sql.Double),  # Probability of the decision, NULL if unknown.
         sql.Column("std", sql.Double),  # Deviation of the noise of the reward, NULL if unknown.
         sql.Column("metrics", sql.Text),  # JSON, numbers by name, NULL without any.
+        sql.Column(VISIT, sql.Text),  # JSON, NULL for most (`nilregret.storage.visit`).
         sql.UniqueConstraint("study", "asked_order"),
         sql.UniqueConstraint("study", "told_order"),
         sql.Index(f"{prefix}trials_by_last_order", "study", "last_order", unique=True),

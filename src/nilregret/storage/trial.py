@@ -18,6 +18,7 @@ from .._utils.checks import LARGEST_REWARD, LONGEST_NAME, Array, frozen, many, r
 from .._utils.numerals import html_table, numeral
 from ..domains.domain import D
 from ..domains.options import fresh
+from .visit import Visit
 
 if TYPE_CHECKING:
     from ..domains.domain import Arms, Box, Domain, Space
@@ -231,6 +232,7 @@ class _Fields(NamedTuple):
     measured: Measured = ()
     others: tuple[Other, ...] = ()
     curve: Curve = NO_CURVE
+    visit: Visit | None = None
 
 
 ASKED = _Fields._fields.index("state")  # The number of fields that never change.
@@ -298,6 +300,8 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
         measured: (name, value) of each metric told with the reward. See `metrics`.
         others: values of the objectives after the first, each a `nilregret.storage.trial.Other`. See `values`.
         curve: the reports of the running trial, each a `nilregret.storage.trial.Report`. See `steps`.
+        visit: who visits, the caller's own id and facts, and the place in a slate, a `nilregret.storage.visit.Visit`,
+            or None. See `event`, `unit`, `kept`, `slate`, `place` and `facts`.
 
     >>> import nilregret as nr
     >>> arms = nr.Arms.grid(0, 10, 11)
@@ -341,6 +345,36 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
     def steps(self) -> list[tuple[int, float]]:
         """Step and value of each report of the trial, in the units told. Empty if it reported none."""
         return [(report.step, report.value) for report in self.curve]
+
+    @property
+    def event(self) -> str | None:
+        """The caller's own id of the decision (`Study.ask(event=)`), or None."""
+        return None if self.visit is None else self.visit.event
+
+    @property
+    def unit(self) -> int | None:
+        """The number of the first trial of the unit that visits (`Study.ask(unit=)`), or None."""
+        return None if self.visit is None else self.visit.unit
+
+    @property
+    def kept(self) -> int | None:
+        """The number of the trial whose arm this one keeps, or None if the policy decided."""
+        return None if self.visit is None else self.visit.kept
+
+    @property
+    def slate(self) -> int | None:
+        """The number of the first trial of the slate, or None."""
+        return None if self.visit is None else self.visit.slate
+
+    @property
+    def place(self) -> int | None:
+        """The place within the slate, 0, 1, ..., or None."""
+        return None if self.visit is None else self.visit.place
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The caller's facts about the decision (`Study.ask(facts=)`), by name, in a new dict."""
+        return {} if self.visit is None else dict(self.visit.facts)
 
     @property
     def late(self) -> bool:
@@ -391,6 +425,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
         facts |= {"values": self.values, "stds": self.stds} if self.others else {"reward": self.reward, "std": self.std}
         facts |= {"constraints": _listed(self.constraints), "reason": reason}
         facts |= {"metrics": dict(self.measured) or None, "steps": _said(self.curve)}
+        facts |= {} if self.visit is None else self.visit.said()
         words = [str(self.number), self.state] + ["explored"] * self.explored + ["enqueued"] * self.enqueued
         words += ["late"] * self.late + ["corrected"] * bool(self.corrected)
         words += [many(self.times, "play")] * (self.repeats > 1)
@@ -405,6 +440,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
             self.asked_order, self.asked_at, self.told_order, self.told_at, _bytes(self.context),
             _bytes(self.constraints), self.constraints_order, self.lease_until, self.abandoned,
             self.repeats, self.plays, self.fits, self.propensity, self.std, self.measured, self.others, self.curve,
+            self.visit,
             tuple(answer._replace(constraints=_bytes(answer.constraints)) for answer in self.corrected),  # type: ignore[arg-type]  # to compare
         )  # fmt: skip
 
@@ -420,7 +456,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
             return self
         unknown = ("pending", None, None, None, None, None, None, None, self.lease_until, None, (), self.repeats, None)
         return tuple.__new__(
-            Trial, (*self[:ASKED], *unknown, self.fits, self.propensity, None, (), (), NO_CURVE)
+            Trial, (*self[:ASKED], *unknown, self.fits, self.propensity, None, (), (), NO_CURVE, self.visit)
         )  # This is fast, because a replay calls it for each trial.
 
     def as_of(self, order: int) -> Trial:
@@ -503,7 +539,7 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
         kept = (self.context_settings, self.constraints_order, self.lease_until, self.abandoned, (), self.repeats)
         fixed = (self.fits, self.propensity)
         return tuple.__new__(
-            Trial, (*self[:ASKED], *told, *kept, plays, *fixed, std, measured, others, self.curve)
+            Trial, (*self[:ASKED], *told, *kept, plays, *fixed, std, measured, others, self.curve, self.visit)
         )  # as in `asked`
 
     def with_constraints(self, *, constraints: Array, order: int) -> Trial:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from ..storage.base import News
 from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.record import Record
 from ..storage.trial import NO_CURVE, Answer, Fit, Measured, Report, Trial
+from ..storage.visit import Visit
 from .arms import ArmTimes, Roster
 from .audit_reports import check_reports, is_known
 from .direction import AnyPolicy, Goal, has_channels, reward_check
@@ -102,6 +103,7 @@ class Auditor:
                 before = trial
             self._check_outcome(trial)
             fresh.append(trial)
+        self._check_visits([trial for trial in fresh if trial.visit is not None], known)
         unknown = [number for number in self._queue.tried if number >= expected]
         if unknown:
             self._fail(f"says that trial {unknown[0]} was taken from the points to try first, and has no such trial")
@@ -201,6 +203,17 @@ class Auditor:
         right = right and (not named.whole or named.arm == trial.arm)
         if not right or not named.matching(trial.point[None])[0]:
             self._refuse(trial, f"it is not entry {entry.number} of the points to try first, which it was taken for")
+
+    def _check_visits(self, visited: list[Trial], known: Record) -> None:
+        """Refuses visits that could not have been: an event twice, or a unit, a choice or a slate that came later."""
+        events = dict(known.events) if visited else {}
+        for trial in visited:
+            visit = cast(Visit, trial.visit)
+            said = (visit.unit, visit.slate, visit.kept if visit.kept is None else visit.kept + 1)
+            right = max((0, *(number for number in said if number is not None))) <= trial.number
+            right = right and (visit.slate is None) == (visit.place is None) and not (visit.kept and trial.explored)
+            if not right or (visit.event is not None and events.setdefault(visit.event, trial.number) != trial.number):
+                self._refuse(trial, f"its visit is {visit.text()}")
 
     def _check_fits(self, trial: Trial, fits: tuple[Fit, ...]) -> None:
         channels = [fit.channel for fit in fits]

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .._utils.checks import shown
+from .._utils.checks import flag, shown
 from ..domains.domain import Space, options_of
 from ..domains.options import known
 from ..domains.space import column_order
@@ -17,6 +17,7 @@ from ..serialize import from_plain, loads, plain_loads
 from ..slots.constraints import objective_names
 from ..storage.base import StoredStudy
 from .direction import AnyPolicy, Goal
+from .visits import STICKY, sticky_of
 
 # A policy whose spaces have another order of parameters or options than those on record.
 #
@@ -141,6 +142,13 @@ def check_facts(about: object) -> dict[str, Any]:
             f"`about` must be a dict of facts that JSON can hold, such as {{'units': 'kg'}}: {error}."
         ) from error
     return facts
+
+
+def settings_as_facts(*, propensities: object, sticky: object) -> dict[str, Any]:
+    """Returns the settings of a study that are among its facts, checked (see `Study`)."""
+    found: dict[str, Any] = {PROPENSITIES: True} if flag(PROPENSITIES, propensities) else {}
+    kept = sticky_of(sticky)
+    return found | ({STICKY: kept} if kept else {})
 
 
 def stored_facts(text: str, where: str) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from .queue import Entry
 
 DRAWS = 1000  # Draws that estimate a propensity by default.
 MOST_DRAWS = 10**7
-NO_REASONS = Reasons(None, None, None, np.zeros(0), None)  # of a trial that `enqueue` asked for
+NO_REASONS = Reasons(None, None, None, np.zeros(0), None)  # of a trial that the policy did not decide
 
 
 def explanation(
@@ -73,7 +73,7 @@ def propensity_of(
         available: points that could be played, or None for all.
         draws: see `explanation`.
     """
-    if trial.enqueued:
+    if trial.enqueued or trial.kept is not None:
         return None
     decision = before.decide(_under(before.policy, trial).context, now=trial.asked_at, available=available, again=trial)
     same = _same(decision, trial, before.policy.domain)
@@ -155,9 +155,11 @@ class _Moment:
         self._earlier, self._entry = earlier, entry
         again: dict[str, Any] = {"now": trial.asked_at, "available": available, "again": trial}
         self._decision: Decision = (
-            state.decide(self._trial.context, **again)
-            if entry is None
-            else state.fill(entry.pinned(state.policy.domain), self._trial.context, **again)
+            state.fill(entry.pinned(state.policy.domain), self._trial.context, **again)
+            if entry is not None
+            else state.decide(self._trial.context, **again)
+            if trial.kept is None
+            else state.keep(trial)  # type: ignore[union-attr]  # scripts play no arms
         )
         self._state = state  # By now it has learned all that was known then.
         self._domain = state.policy.domain
@@ -182,7 +184,7 @@ class _Moment:
     def _of(self, state: State, common: dict[str, Any]) -> Explanation:
         trial = self._trial
         inquiry = Inquiry(state, trial, trial.asked_at, self._available, self._draws, common["repeated"])
-        reasons = inquiry.reasons() if self._entry is None else NO_REASONS
+        reasons = inquiry.reasons() if self._entry is None and trial.kept is None else NO_REASONS
         compared = reasons.compared
         other = None if compared is None else runner_up(compared, trial, self._domain)
         finite = None if compared is None or compared.tied is None else compared

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 FORMATS = (".csv", ".jsonl", ".parquet", ".arrow")
 STEPS = "steps"  # Column of curves.
+VISITS = ("event", "unit", "kept", "slate", "place")  # Columns of who visits, and of slates.
 Columns = Callable[[Trial], Row]
 
 
@@ -36,8 +37,9 @@ def rows(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = Non
     """Yields a row for each trial, all with the same columns. An empty cell is None.
 
     The column `propensity` is there if some decision is recorded with its probability, and `std` if the noise of some
-    reward is known. So is `enqueued` if `Study.enqueue` named some, and `steps`, a
-    list of steps and values, if some trial has reported. Metrics are in columns such as `metrics.accuracy`.
+    reward is known. So is `enqueued` if `Study.enqueue` named some, and `steps`, a list of steps and values, if some
+    trial has reported. Metrics are in columns such as `metrics.accuracy`. Events, units and slates have columns if some
+    trial has one, and facts are in columns such as `facts.order`.
 
     Args:
         policy: of the study.
@@ -49,17 +51,20 @@ def rows(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = Non
     limits = (len(trial.constraints) for trial in trials if trial.constraints is not None)
     widest = max([policy.constraint_count, *limits])
     several = policy.objective_names if policy.objective_count > 1 else ()
-    facts = ("propensity",) if several else ("propensity", "std")
-    known = [name for name in facts if any(getattr(trial, name) is not None for trial in trials)]
+    own = ("propensity",) if several else ("propensity", "std")
+    known = [name for name in own if any(getattr(trial, name) is not None for trial in trials)]
     noisy = [
         name for j, name in enumerate(several) if any(trial.stds and trial.stds[j] is not None for trial in trials)
     ]
     metrics = metric_names(trials)
+    visits = [name for name in VISITS if any(getattr(trial, name) is not None for trial in trials)]
+    facts = list(dict.fromkeys(name for trial in trials if trial.visit for name, _ in trial.visit.facts))
     for trial in trials:
         record, measured = trial_json(trial), trial.metrics
         row = _row(trial, record, policy, widest) | {name: record.get(name) for name in known}
         row |= {"enqueued": trial.enqueued} if queued else {}
         row |= {STEPS: record.get(STEPS)} if reported else {}
+        row |= {name: getattr(trial, name) for name in visits} | _facts(trial, facts)
         row |= _named("values", several, several, trial.values) | _named("stds", noisy, several, trial.stds)
         yield row | {f"metrics.{name}": measured.get(name) for name in metrics} | more(trial)
 
@@ -84,6 +89,11 @@ def _row(trial: Trial, record: Row, policy: AnyPolicy, constraints: int) -> Row:
     if not isinstance(policy, Policy) or policy.switching is None:
         return row
     return row | {"repeats": record.get("repeats", 1), "plays": record.get("plays"), "scatter": record.get("scatter")}
+
+
+def _facts(trial: Trial, names: Iterable[str]) -> Row:
+    found = trial.facts
+    return {f"facts.{name}": found.get(name) for name in names}
 
 
 def _named(prefix: str, wanted: Iterable[str], names: Sequence[str], values: Sequence[float | None] | None) -> Row:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
+import numpy as np
+
 from .._utils.checks import LARGEST_REWARD, Array, finite_array, integer, many, number, shown
 from .._utils.numerals import numeral
 from ..errors import InvalidInput, TrialError
@@ -203,3 +205,12 @@ def answer_entries(answer: Any) -> dict[str, Any]:
             f"An answer is (trial, reward) or (trial, reward, constraints), or a dict; {shown(answer)} is none."
         )
     return dict(zip(("trial", "reward", "constraints"), parts, strict=False))
+
+
+def is_same(known: Trial, told: Told) -> bool:
+    """Returns whether an answered trial has exactly this answer."""
+    g = told.constraints
+    same = g is None or (known.constraints is not None and np.array_equal(g, known.constraints))
+    same = same and (not told.measured or dict(known.measured) == dict(told.measured))
+    answers = [(each.reward, each.plays, each.std, each.others) for each in (known, told)]
+    return answers[0] == answers[1] and same

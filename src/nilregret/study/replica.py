@@ -44,6 +44,7 @@ from .leases import Leases, renewal
 from .pruning import Curves, pruning_of
 from .queue import Queue
 from .stored import UNKNOWN, StoredStudyHandle, changes_writer, steps_writer
+from .visits import Units
 
 if TYPE_CHECKING:
     from ..storage.base import Writer
@@ -130,7 +131,8 @@ class Replica:
         self._new: list[StudyChange] = []  # Changes of the study in this call.
         self._leases = Leases()
         self.curves = Curves(pruning_of(policy), goal)
-        self.notes: dict[str, str] = {}
+        self.notes: dict[str, str] = {}  # Of this call. In memory they are all that there is.
+        self.sticky: float | None = None  # Seconds for which a unit keeps its arm, or None for no time.
         self._uncommitted = False  # Whether record and state include a call that is not in the storage yet.
         self._backup: AnyState | None = None  # The state before that call, if a copy is cheaper than a rebuild.
         self._seconds = 0.0  # The duration of recent calls.
@@ -362,6 +364,17 @@ class Replica:
                 self._leases.add(trial)
         self._current = None
         return trial if spaces is None else spaces.moved(trial)
+
+    @property
+    def units(self) -> Units:
+        """The units of the study, within a call."""
+        return Units(self.note, self.notes.__setitem__)
+
+    def note(self, key: str) -> str | None:
+        """Returns the note under a key, with those of this call, or None. Within a call only: see `write`."""
+        if key in self.notes or self.handle is None:
+            return self.notes.get(key)
+        return self.handle.read_notes([key]).get(key)
 
     def report(self, trial: Trial, step: int, value: float) -> Trial:
         """Records a report of a trial with the verdict of the pruning rule, and returns the trial."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, final, overload
 
 import numpy.typing as npt
 
-from .._utils.checks import LARGEST_SEED, Array, flag, integer, new_study_name, shown, study_name
+from .._utils.checks import LARGEST_SEED, Array, integer, new_study_name, shown, study_name
 from ..domains.domain import D, Space
 from ..errors import InvalidInput, NoRegretError, NoRegretWarning, printable
 from ..policy.availability import Some
@@ -23,8 +23,9 @@ from ..storage.trial import GOING, Trial
 from . import importing
 from .arms import Arm
 from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check
-from .definition import PROPENSITIES, check_facts, constraint_names, stored_facts
+from .definition import PROPENSITIES, check_facts, constraint_names, settings_as_facts, stored_facts
 from .direction import Goal, as_given, check_goal, check_policy, goals_in, goals_of, has_channels, with_goals
+from .group_commit import group_commit
 from .late_fits import FitMode, FitRunner, check_fits
 from .leases import lease_seconds
 from .play_rewards import Rewards, answer_entries, listed_answers, reason_of
@@ -32,7 +33,8 @@ from .queries import Queries
 from .queue import PASSED, WITHDRAWN, Enqueued
 from .replica import Replica
 from .stored import found_or_made, reopened, words_of
-from .transaction import Failed, NotYet, Transaction, group_commit
+from .transaction import Failed, NotYet, Transaction
+from .visits import Asked, asked_of, sticky_seconds
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,6 +82,8 @@ class Study(Queries[D]):
         about: facts to store with a new study. A resumed study must have the same facts.
         propensities: if True, each decision is recorded with its probability (`Trial.propensity`), which a log needs to
             say what another policy would have earned. It is among the facts, so a study that is opened again keeps it.
+        sticky: if True, a unit (`ask(unit=)`) keeps the arm that was chosen for it, as long as that arm may be played.
+            Seconds or a `timedelta` say for how long. It is among the facts, as `propensities`.
         clock: returns the time of asking and telling in Unix seconds.
         on_change: called by `ask` once with each new cut of the memory, a `nilregret.slots.Restart`, whichever process
             told the reward that led to it. Cuts on record when the study was opened are skipped. `ask` raises an error
@@ -93,7 +97,7 @@ class Study(Queries[D]):
         goals: the goal of each objective, of which most studies have one.
         seed: as given.
         name: as given.
-        about: as given, with `propensities` if these are recorded.
+        about: as given, with `propensities` and `sticky` if they are on.
         propensities: as given.
         quiet: if True, warnings go to `held_warnings` instead of Python's `warnings`.
         held_warnings: sentences of held warnings, by kind.
@@ -115,6 +119,7 @@ class Study(Queries[D]):
         name: str = "study",
         about: Mapping[str, str] | None = None,
         propensities: bool = False,
+        sticky: bool | float | timedelta = False,
         clock: Callable[[], float] = time.time,
         on_change: Callable[[Restart], object] | None = None,
         fits: FitMode = "inline",
@@ -123,9 +128,7 @@ class Study(Queries[D]):
         self.goals: tuple[Goal, ...] = goals_of(policy, goal)
         self.seed = integer("seed", seed, low=0, high=LARGEST_SEED, why="Random streams are numbered from 0.")
         self.name = (new_study_name if storage is None else study_name)("name", name)
-        self.about = check_facts(about)
-        if flag(PROPENSITIES, propensities):
-            self.about[PROPENSITIES] = True
+        self.about = check_facts(about) | settings_as_facts(propensities=propensities, sticky=sticky)
         self.propensities = self.about.get(PROPENSITIES) is True
         self._on_change = _checked_function(on_change)
         self.quiet, self.held_warnings = False, dict[str, str]()
@@ -135,6 +138,7 @@ class Study(Queries[D]):
         policy, handle = found_or_made(policy, storage, goal=first, seed=self.seed, name=self.name, facts=self.about)
         late = check_fits(fits)
         self.replica = Replica(policy, first, self.seed, clock, handle, late)
+        self.replica.sticky = sticky_seconds(self.about)
         self.late_fits = None if late is None else FitRunner(self.replica, None if isinstance(fits, str) else fits)
         fitted = isinstance(policy, Policy) and policy.fitting is not None
         self._fits = self.late_fits if fitted else None  # Those to begin after each call.
@@ -234,6 +238,9 @@ class Study(Queries[D]):
         among: Some | None = None,
         exclude: Some | None = None,
         lease: float | timedelta | None = None,
+        unit: str | None = None,
+        event: str | None = None,
+        facts: Mapping[str, Any] | None = None,
     ) -> Trial[D]: ...
     @overload
     def ask(
@@ -244,6 +251,9 @@ class Study(Queries[D]):
         among: Some | None = None,
         exclude: Some | None = None,
         lease: float | timedelta | None = None,
+        unit: str | None = None,
+        event: None = None,
+        facts: Mapping[str, Any] | None = None,
     ) -> list[Trial[D]]: ...
     def ask(
         self,
@@ -253,6 +263,9 @@ class Study(Queries[D]):
         among: Some | None = None,
         exclude: Some | None = None,
         lease: float | timedelta | None = None,
+        unit: str | None = None,
+        event: str | None = None,
+        facts: Mapping[str, Any] | None = None,
     ) -> Trial[D] | list[Trial[D]]:
         """Returns the next trial, recorded as pending. With `count`, returns a list of that many.
 
@@ -272,9 +285,16 @@ class Study(Queries[D]):
             lease: time to wait for the reward, seconds or a `timedelta`. After it, the next call of any process that
                 writes to the study abandons the trial, which then no longer counts as pending. Its reward is still
                 accepted, however late. Each report of the trial begins the lease anew.
+            unit: the visitor, machine or account that the decision is for, a text. Its trials belong together
+                (`trial.unit`), and with `Study(sticky=...)` it keeps its arm. The text itself is not recorded.
+            event: your own id of the decision, a text. `tell` takes it in place of the trial. The same event again
+                returns the same trial and records nothing.
+            facts: what you want to find again with the decision, by name: finite numbers, texts, True, False or None,
+                at most 20. Decisions do not depend on them.
 
         Raises:
             InvalidInput: an argument cannot be used.
+            TrialError: the event is of a decision under another context.
             StorageError: the trial could not be recorded.
 
         >>> import nilregret as nr
@@ -291,17 +311,46 @@ class Study(Queries[D]):
         whole = among is None and exclude is None
         offered = None if whole else self.offered(among, exclude)
         seconds = None if lease is None else lease_seconds(lease)
+        asked = None if unit is None and event is None and facts is None else self._asked(unit, event, facts, count)
         if count is None:
-            trial = replica.write(self._calls.ask, seen, offered, seconds)
+            trial = replica.write(self._calls.ask, seen, offered, seconds, asked)
             if self._fits is not None:
                 self._begin_fits(self._fits)
             if self._remarks or self._on_change is not None or replica.queue.passed:
                 self._after_ask()
             return trial
         wanted = integer("count", count, low=1, high=MOST_AT_ONCE)
-        trials = self._write(lambda: [self._calls.ask(seen, offered, seconds) for _ in range(wanted)])
+        trials = self._write(lambda: [self._calls.ask(seen, offered, seconds, asked) for _ in range(wanted)])
         self._after_ask()
         return trials
+
+    def _asked(
+        self, unit: str | None, event: str | None, facts: Mapping[str, Any] | None, count: int | None
+    ) -> Asked | None:
+        """Returns what the caller says of a decision, checked."""
+        handle = self.replica.handle
+        if event is not None and count is not None:
+            raise InvalidInput(f"`event` names one decision, and `count` asks for {shown(count)}: ask for each alone.")
+        if unit is not None and handle is not None and not handle.keeps_notes:
+            raise InvalidInput("`unit` needs a storage that keeps notes, as SQLite, PostgreSQL and memory do.")
+        return asked_of(event, unit, facts)
+
+    def forget(self, unit: str) -> bool:
+        """Removes the link from a unit to its trials, which stay on record, and returns True if there was one.
+
+        Nothing on record says any more whose they are. The next decision for this unit is that of a new one.
+
+        Args:
+            unit: as `ask` was given it.
+
+        >>> import nilregret as nr
+        >>> study = nr.Study(nr.auto(nr.Arms(range(3)), reward="bernoulli"), sticky=True)
+        >>> first, again = study.ask(unit="user-17"), study.ask(unit="user-17")
+        >>> again.arm == first.arm, again.kept, study.forget("user-17")
+        (True, 0, True)
+        """
+        asked = self._asked(unit, None, None, None)
+        return asked is not None and self.replica.write(self._calls.forget, unit)
 
     def enqueue(self, points: Any) -> list[Enqueued]:
         """Records points to try first, and returns them as they wait.
@@ -348,7 +397,7 @@ class Study(Queries[D]):
 
     def tell(
         self,
-        trial: Trial | int,
+        trial: Trial | int | str,
         reward: float | Sequence[float] | Array | Rewards | Mapping[str, float] | None = None,
         *,
         constraints: npt.ArrayLike | None = None,
@@ -363,7 +412,7 @@ class Study(Queries[D]):
         abandoned trial is accepted and marked (`trial.late`). It counts like one that came while the trial was pending.
 
         Args:
-            trial: as `ask` returned it, or its number.
+            trial: as `ask` returned it, its number, or its event.
             reward: a finite number. True and False count as 1 and 0. If the goal is to minimise, the loss. None if
                 only the constraint values are known yet (a discount, days before the purchase). If the trial is to be
                 played `trial.repeats` times (`switching`), the rewards of all or fewer plays, or their `Rewards`. Of
@@ -422,14 +471,14 @@ class Study(Queries[D]):
         self._after_tell()
         return answered
 
-    def fail(self, trial: Trial | int, reason: str, *, revise: bool = False) -> Trial[D]:
+    def fail(self, trial: Trial | int | str, reason: str, *, revise: bool = False) -> Trial[D]:
         """Records that a trial will never have a reward, and returns the trial.
 
         A point that has only failed is not asked for again. If bad points are the cause,
         `pending=nr.slots.Ignored(failed="worst")` keeps away from their neighbours too.
 
         Args:
-            trial: as `ask` returned it, or its number.
+            trial: as `ask` returned it, its number, or its event.
             reason: why it failed, in words.
             revise: if True, the failure replaces a reward on record, which `trial.corrected` keeps.
 
@@ -442,7 +491,7 @@ class Study(Queries[D]):
         reason = reason_of("failed", reason)
         return self._write(self._calls.fail, trial, reason, revise=revise)
 
-    def report(self, trial: Trial | int, step: int, value: float) -> bool:
+    def report(self, trial: Trial | int | str, step: int, value: float) -> bool:
         """Records the value of a running trial after a step, and returns True if going on is worth it.
 
         The pruning rule of the policy decides (`nr.auto(space, pruning="median")`). Without a rule it is always worth
@@ -450,7 +499,7 @@ class Study(Queries[D]):
         a paused trial may ask whether it goes on now.
 
         Args:
-            trial: as `ask` returned it, or its number.
+            trial: as `ask` returned it, its number, or its event.
             step: a whole number, at least 0, that grows from report to report.
             value: after this step, in the units of the reward (the loss, if the goal is to minimise).
 
@@ -470,14 +519,14 @@ class Study(Queries[D]):
         _, verdict = self._write(self._calls.report, trial, *checked)
         return verdict in GOING
 
-    def stop(self, trial: Trial | int, reason: str | None = None) -> Trial[D]:
+    def stop(self, trial: Trial | int | str, reason: str | None = None) -> Trial[D]:
         """Records that a trial was stopped before its last step, and returns the trial.
 
         A stopped trial teaches the model what the pruning rule says (`nilregret.slots.Pruning.learned`). It is never
         the best one. `tell(..., revise=True)` records a reward in its place.
 
         Args:
-            trial: as `ask` returned it, or its number. It has reported at least once.
+            trial: as `ask` returned it, its number, or its event. It has reported at least once.
             reason: in words. The pruning rule gives one if it stopped the trial.
 
         >>> import nilregret as nr
@@ -490,14 +539,14 @@ class Study(Queries[D]):
         given = None if reason is None else reason_of("was stopped", reason)
         return self._write(self._calls.stop, trial, given)
 
-    def abandon(self, trial: Trial | int, reason: str = "its worker is gone") -> Trial[D]:
+    def abandon(self, trial: Trial | int | str, reason: str = "its worker is gone") -> Trial[D]:
         """Records that nobody works on a trial any more, and returns the trial.
 
         The trial no longer counts as pending, and the policy learns nothing about its point. Its reward is accepted if
         it comes. `ask(lease=...)` abandons a trial after some time.
 
         Args:
-            trial: as `ask` returned it, or its number.
+            trial: as `ask` returned it, its number, or its event.
             reason: in words.
 
         >>> import nilregret as nr

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, cast, final
 
 import numpy as np
 
-from .._utils.checks import Array, many
+from .._utils.checks import Array, many, shown
 from ..domains.domain import Space
 from ..errors import InvalidInput, NoRegretError, TrialError
 from ..policy.availability import Available
@@ -24,13 +24,15 @@ from ..policy.state import State
 from ..storage.changes import ArmChangeKind, ChangedArm, StudyChange
 from ..storage.record import answer_of, describe_answer
 from ..storage.trial import GOING, NO_CURVE, Measured, Other, Plays, Report, Trial, Verdict
+from ..storage.visit import Visit
 from .arms import Arm, Roster
 from .direction import copy_of_state, has_channels
 from .function import settings_at
-from .play_rewards import Told, check_plays
+from .play_rewards import Told, check_plays, is_same
 from .queue import LOST, WITHDRAWN, Enqueued, impossible
 from .replica import Replica
 from .spaces import widening
+from .visits import Asked, Link, still_kept
 
 R = TypeVar("R")
 
@@ -57,7 +59,7 @@ class Going(NamedTuple):
     then: Callable[[Transaction], Any]
 
 
-class _HalfDone(Exception):
+class HalfDone(Exception):
     """A call failed after it had changed the study: the whole transaction is rolled back."""
 
 
@@ -130,37 +132,88 @@ class Transaction:
 
     # -- writing -------------------------------------------------------------------------------------------------
 
-    def ask(self, context: Array | None, offered: Available | None, lease: float | None) -> Trial:
+    def ask(
+        self, context: Array | None, offered: Available | None, lease: float | None, asked: Asked | None = None
+    ) -> Trial:
         """Decides and records the next trial (see `Study.ask`).
 
         Args:
             context: `(c,)`, or None.
             offered: points that may be played, or None for all.
             lease: seconds, or None for no limit.
+            asked: who visits, and the caller's own id and facts, or None.
         """
         replica = self._replica
+        if asked is not None and asked.event in replica.record.events:
+            return self._asked_before(asked, context)
         if replica.roster.retired:
             offered = replica.roster.playable(offered)
         self._deciding = True
         now, full = replica.now(), replica.inputs.full
         under = context if full is None else full  # Points are compared at the full setting.
         try:
-            decision = self._of_queue(under, offered, now) if replica.queue.waiting else None
+            kept = None if asked is None or asked.unit is None else self._kept(asked.unit, offered, now)
+            decision = self._of_queue(under, offered, now) if kept is None and replica.queue.waiting else None
             enqueued = decision is not None
             if decision is None:
-                decision = replica.state.decide(under, now=now, available=offered)
+                decision = replica.state.decide(under, now=now, available=offered) if kept is None else kept[0]
             if full is not None and context is not None and np.array_equal(full, context):
                 context = cast(State, replica.state).setting(decision)
             trial = self._trial(decision, context, order=replica.record.order + 1, now=now, enqueued=enqueued)
-            if self._propensities and not enqueued and isinstance(replica.state, State):
+            if self._propensities and not enqueued and kept is None and isinstance(replica.state, State):
                 found = replica.state.propensity(decision, under, now=now, available=offered)
                 trial = trial if found is None else trial._replace(propensity=found)
+            if asked is not None:
+                trial = self._of_visit(trial, asked, None if kept is None else kept[1])
             trial = replica.put(trial if lease is None else trial._replace(lease_until=now + lease), "asked")
         except BaseException:
             replica.invalidate()  # The state has learned rewards too early for a replay.
             raise
         self._deciding = False
         return trial
+
+    def _asked_before(self, asked: Asked, context: Array | None) -> Trial:
+        """Returns the trial of an event that was asked for already."""
+        known = self.roster.moved(self._replica.record.require(cast(str, asked.event)))
+        fixed = self._replica.inputs.full is None  # Whether the policy leaves the context as it came.
+        if fixed and context is not None and not np.array_equal(cast(Array, known.context), context):
+            raise TrialError(
+                f"The event {shown(asked.event)} is trial {known.number} already, under another context; nothing was "
+                "recorded. Usually two decisions got the same id.",
+                advice="Give each decision an id of its own, and the same one to repeat the call.",
+                topic="event",
+            )
+        return known
+
+    def _kept(self, unit: str, offered: Available | None, now: float) -> tuple[Decision, Trial] | None:
+        """Returns the decision of a unit that keeps its arm, and the trial that chose it, or None."""
+        replica = self._replica
+        link = None if replica.sticky is None else replica.units.link(unit)
+        if link is None or replica.sticky is None:
+            return None
+        chosen, arms = replica.record[link.chosen], None if offered is None else offered.arms
+        if not still_kept(chosen, arms, seconds=replica.sticky, now=now):
+            return None
+        return cast(State, replica.state).keep(chosen), chosen
+
+    def _of_visit(self, trial: Trial, asked: Asked, chosen: Trial | None) -> Trial:
+        """Returns a new trial with what the caller said of it, and notes whose it is.
+
+        Args:
+            trial: as it was decided.
+            asked: what the caller said.
+            chosen: the trial whose arm it keeps, or None.
+        """
+        units, unit = self._replica.units, None
+        if asked.unit is not None:
+            link = units.link(asked.unit)
+            unit = trial.number if link is None else link.unit
+            if link is None or (chosen is None and self._replica.sticky is not None):
+                units.save(asked.unit, Link(unit, trial.number))
+        if chosen is not None:
+            trial = trial._replace(propensity=chosen.propensity)
+        kept = None if chosen is None else chosen.number
+        return trial._replace(visit=Visit(asked.event, unit, kept, facts=asked.facts, given=asked.given))
 
     def _of_queue(self, context: Array | None, offered: Available | None, now: float) -> Decision | None:
         """Returns the first decision of the queue that is possible, and records that it was taken."""
@@ -183,6 +236,10 @@ class Transaction:
                     return decision
             self._take(entry.number, None, why, now)
         return None
+
+    def forget(self, unit: str) -> bool:
+        """Removes the link from a unit to its trials (see `Study.forget`)."""
+        return self._replica.units.forget(unit)
 
     def _take(self, entry: int, trial: int | None, reason: str | None, now: float) -> None:
         body = {"entry": entry, "trial": trial, "reason": reason}
@@ -211,17 +268,20 @@ class Transaction:
 
     def add(
         self, decision: Decision, context: Array | None, told: Told, reward: float, propensity: float | None = None,
-        steps: Iterable[tuple[int, float]] = (), stopped: str | None = None,
+        steps: Iterable[tuple[int, float]] = (), stopped: str | None = None, asked: Asked | None = None,
     ) -> Trial:  # fmt: skip
         """Records a point that was not asked for, with its answer and the reward in it (see `Study.add`).
 
-        Its reports, if it has made some, are the events after it. With a reason in `stopped` it has no reward.
+        Its reports, if it has made some, are the events after it. With a reason in `stopped` it has no reward. `asked`
+        says who visited.
         """
         order, plays = self.order + 1, told.plays
         decision = decision._replace(repeats=1 if plays is None else plays.times)
         trial = self._trial(decision, context, order=order, now=self.now)
         if propensity is not None:  # Of a decision that was made elsewhere.
             trial = trial._replace(propensity=propensity)
+        if asked is not None:
+            trial = self._of_visit(trial, asked, None)
         for at, report in enumerate(steps, start=order + 1):
             trial = trial.with_report(Report(at, trial.asked_at, trial.number, *report, "go"))
         if stopped is not None:
@@ -269,7 +329,7 @@ class Transaction:
 
     def _tell_again(self, known: Trial, told: Told, reward: float, *, revise: bool) -> Trial:
         """Corrects an answer, or does nothing if it is the same."""
-        if _is_same(known, told):
+        if is_same(known, told):
             return self.roster.moved(known)
         if not revise:
             self._replica.record.require_open(
@@ -283,7 +343,7 @@ class Transaction:
         """Records several answers, in this order (see `Study.tell_many`)."""
         return [self.tell(told, revise=revise) for told in answers]
 
-    def fail(self, trial: Trial | int, reason: str, *, revise: bool = False) -> Trial:
+    def fail(self, trial: Trial | int | str, reason: str, *, revise: bool = False) -> Trial:
         """Records that a trial has failed (see `Study.fail`)."""
         record = self._replica.record
         known = record.require(trial)
@@ -294,7 +354,7 @@ class Transaction:
         known = record.require_open(trial, describe_answer(None, None, reason))
         return self._replica.put(known.failed(reason=reason, order=record.order + 1, time=self.now), "told")
 
-    def abandon(self, trial: Trial | int, reason: str) -> Trial:
+    def abandon(self, trial: Trial | int | str, reason: str) -> Trial:
         """Records that nobody works on a trial any more (see `Study.abandon`)."""
         record = self._replica.record
         known = record.require(trial)
@@ -309,7 +369,7 @@ class Transaction:
         left = known.as_abandoned(reason=reason, order=record.order + 1, time=self.now)
         return self._replica.put(left, "abandoned")
 
-    def report(self, trial: Trial | int, step: int, value: float) -> tuple[Trial, Verdict]:
+    def report(self, trial: Trial | int | str, step: int, value: float) -> tuple[Trial, Verdict]:
         """Records the value of a running trial after a step (see `Study.report`).
 
         Returns:
@@ -336,7 +396,7 @@ class Transaction:
         found = replica.report(known, step, value)
         return found, found.curve[-1].verdict
 
-    def stop(self, trial: Trial | int, reason: str | None) -> Trial:
+    def stop(self, trial: Trial | int | str, reason: str | None) -> Trial:
         """Records that a trial was stopped before its last step (see `Study.stop`)."""
         replica = self._replica
         known = replica.record.require(trial)
@@ -406,7 +466,7 @@ class Transaction:
         return tuple.__new__(Trial, (
             len(self._replica.record.trials), point, arm, settings, order, now, context, explored, enqueued, "pending",
             None, None, None, None, None, named, None, None, None, (), repeats, None, fits, None,
-            None, (), (), NO_CURVE,
+            None, (), (), NO_CURVE, None,
         ))  # fmt: skip
 
     def _tell_constraints(self, known: Trial, told: Told, *, revise: bool) -> Trial:
@@ -470,14 +530,14 @@ class Transaction:
         """Returns the result of a call, or `Failed` with its error.
 
         Raises:
-            _HalfDone: the call failed after it had changed the study.
+            HalfDone: the call failed after it had changed the study.
         """
         order, notes = self.order, dict(self._written)
         try:
             return act(self)
         except Exception as error:  # Any error: the other calls must not fail with this one.
             if self._deciding or self.order != order:
-                raise _HalfDone from error
+                raise HalfDone from error
             self._written = notes
             return Failed(error)
 
@@ -485,63 +545,6 @@ class Transaction:
         """Hands the notes over to the commit."""
         if self._replica.handle is not None and self._replica.handle.keeps_notes:
             self._replica.notes.update(self._written)
-
-
-def group_commit(
-    replica: Replica,
-    acts: Sequence[Callable[[Transaction], R]],
-    *,
-    keys: Iterable[str] = (),
-    propensities: bool,
-    seconds: float,
-) -> list[R | Failed | NotYet]:
-    """Runs several calls in one transaction and returns the outcome of each (see `Study.group_commit`)."""
-
-    def together(chosen: Sequence[Callable[[Transaction], R]]) -> list[R | Failed | NotYet]:
-        known = {} if replica.handle is None else replica.handle.read_notes(sought)
-        until = time.monotonic() + seconds
-        transaction = Transaction(replica, propensities=propensities, notes=known, until=until)
-        found = in_time(transaction.run, chosen, until)
-        transaction.save_notes()
-        return found
-
-    def alone(act: Callable[[Transaction], R]) -> R | Failed | NotYet:
-        try:
-            (found,) = replica.write(together, [act])
-        except _HalfDone as error:
-            return Failed(_cause(error))
-        return found
-
-    def in_time(
-        run: Callable[[Callable[[Transaction], R]], R | Failed | NotYet],
-        chosen: Sequence[Callable[[Transaction], R]],
-        until: float,
-    ) -> list[R | Failed | NotYet]:
-        found: list[R | Failed | NotYet] = []
-        for act in chosen:
-            over = bool(found) and isinstance(found[-1], Going | NotYet)
-            over = over or (len(found) >= LEAST and time.monotonic() > until)
-            found.append(NotYet() if over else run(act))
-        return found
-
-    sought, begin = list(dict.fromkeys(keys)), time.monotonic()
-    try:
-        return replica.write(together, acts)
-    except _HalfDone as error:
-        return [Failed(_cause(error))] if len(acts) == 1 else in_time(alone, acts, begin + seconds)
-
-
-def _cause(error: _HalfDone) -> Exception:
-    return error.__cause__ if isinstance(error.__cause__, Exception) else error
-
-
-def _is_same(known: Trial, told: Told) -> bool:
-    """Returns whether an answered trial has exactly this answer."""
-    g = told.constraints
-    same = g is None or (known.constraints is not None and np.array_equal(g, known.constraints))
-    same = same and (not told.measured or dict(known.measured) == dict(told.measured))
-    answers = [(each.reward, each.plays, each.std, each.others) for each in (known, told)]
-    return answers[0] == answers[1] and same
 
 
 def _require_running(known: Trial, now: str) -> None:

@@ -38,6 +38,7 @@ def trial_json(trial: Trial) -> Json:
         record |= {"values": list(trial.values or ())} | ({} if trial.stds is None else {"stds": list(trial.stds)})
     record |= {"metrics": trial.metrics} if trial.measured else {}
     record |= {"enqueued": True} if trial.enqueued else {}
+    record |= {} if trial.visit is None else trial.visit.said()
     record |= {"steps": [[*each] for each in trial.steps]} if trial.curve else {}
     if trial.repeats > 1:
         told = trial.reward is not None

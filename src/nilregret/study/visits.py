@@ -1,0 +1,175 @@
+"""Visits: the caller's ids of decisions and units, and units that keep the arm of an earlier decision.
+
+| key of a note | value |
+|---|---|
+| `unit-key` | a random secret of the study, hexadecimal |
+| `unit:` and a hash of the name of a unit | the first trial of the unit, and the one whose arm it keeps |
+
+The hash is keyed with the secret (BLAKE2b, RFC 7693). The record holds no name of a unit, but the number of its first
+trial. If the note is removed, nothing links the trials to the name any more, and they still belong together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from .._utils.checks import LONGEST_NAME, number, shown, storable
+from ..errors import InvalidInput, StorageError
+from ..serialize import plain_loads
+from ..storage.trial import Trial
+from ..storage.visit import SCALARS, Facts
+
+STICKY = "sticky"  # The fact that units keep their arm: True, or for how many seconds.
+KEY, UNIT = "unit-key", "unit:"
+MOST_FACTS = 20  # of one decision
+LONGEST_STICKY = 1e10  # seconds
+
+
+class Asked(NamedTuple):
+    """Checked arguments of a decision besides its context.
+
+    Attributes:
+        event: the caller's own id of the decision, or None.
+        unit: the name of the unit that visits, or None.
+        facts: name and value of each fact.
+        given: name and value of the entries of the context that its coordinates do not say.
+    """
+
+    event: str | None = None
+    unit: str | None = None
+    facts: Facts = ()
+    given: Facts = ()
+
+
+class Link(NamedTuple):
+    """The trials of a unit.
+
+    Attributes:
+        unit: number of its first trial.
+        chosen: number of the trial whose arm the unit keeps.
+    """
+
+    unit: int
+    chosen: int
+
+
+def asked_of(event: object = None, unit: object = None, facts: object = None, given: Facts = ()) -> Asked | None:
+    """Returns what a caller says of a decision, checked, or None if it is nothing.
+
+    Raises:
+        InvalidInput: an entry cannot be used.
+    """
+    if event is None and unit is None and not facts and not given:
+        return None
+    return Asked(_name("event", event), _name("unit", unit), _facts(facts), given)
+
+
+def _name(called: str, value: object) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value or "\0" in value or not storable(value) or len(value) > LONGEST_NAME:
+        raise InvalidInput(
+            f"`{called}` is {shown(value)}: it must be a text of 1 to {LONGEST_NAME} characters, such as "
+            f"{'order-1234' if called == 'event' else 'user-17'!r}. Usually a number was passed; write it as a text."
+        )
+    return value
+
+
+def _facts(facts: object) -> Facts:
+    if facts is None:
+        return ()
+    if not isinstance(facts, Mapping) or len(facts) > MOST_FACTS:
+        raise InvalidInput(f"`facts` is {shown(facts)}: it must be a dict of at most {MOST_FACTS} facts.")
+    for name, value in facts.items():
+        _name("facts", name)
+        plain = isinstance(value, SCALARS) and not (isinstance(value, str) and not _is_short(value))
+        if not plain or (isinstance(value, float) and value - value != 0.0):
+            raise InvalidInput(
+                f"`facts` has {shown(name)}: {shown(value)}. A fact is a finite number, True, False, None or a text of "
+                f"at most {LONGEST_NAME} characters."
+            )
+    return tuple(facts.items())
+
+
+def _is_short(text: str) -> bool:
+    return len(text) <= LONGEST_NAME and "\0" not in text and storable(text)
+
+
+def sticky_of(value: object) -> bool | float:
+    """Returns how long units keep their arm as a fact of a study: True for ever, or seconds. False if not at all.
+
+    Raises:
+        InvalidInput: the value cannot be used.
+    """
+    if isinstance(value, bool):
+        return value
+    seconds: Any = value.total_seconds() if isinstance(value, timedelta) else value
+    why = "It is for how long a unit keeps its arm: seconds, a `timedelta`, or True for as long as the arm is played."
+    return number(STICKY, seconds, low=0.0, open_low=True, high=LONGEST_STICKY, why=why)
+
+
+def sticky_seconds(about: Mapping[str, Any]) -> float | None:
+    """Returns for how many seconds units keep their arm by the facts of a study, or None if they do not."""
+    value = about.get(STICKY)
+    if value is True:
+        return float("inf")
+    return value if type(value) is float and value > 0.0 else None
+
+
+class Units:
+    """The units of a study, by the notes that link them to trials.
+
+    Args:
+        read: returns the note under a key, or None.
+        write: writes the note under a key, of which "" is none.
+    """
+
+    def __init__(self, read: Callable[[str], str | None], write: Callable[[str, str], None]) -> None:
+        self._read, self._write = read, write
+
+    def link(self, name: str) -> Link | None:
+        """Returns what is known of a unit, or None if it is new."""
+        secret = self._read(KEY)
+        text = None if not secret else self._read(_key_of(secret, name))
+        if not text:
+            return None
+        try:
+            return Link(**plain_loads(text))
+        except (InvalidInput, TypeError) as error:
+            raise StorageError(f"The note of a unit has been damaged ({shown(text)}). Restore a copy.") from error
+
+    def save(self, name: str, link: Link) -> None:
+        """Notes what is known of a unit."""
+        secret = self._read(KEY)
+        if not secret:
+            self._write(KEY, secret := secrets.token_hex(32))
+        self._write(_key_of(secret, name), json.dumps(link._asdict()))
+
+    def forget(self, name: str) -> bool:
+        """Removes the link from a unit to its trials. Returns False if there was none."""
+        known = self.link(name) is not None
+        if known:
+            self._write(_key_of(self._read(KEY) or "", name), "")
+        return known
+
+
+def _key_of(secret: str, name: str) -> str:
+    said = hashlib.blake2b(name.encode(), digest_size=16, key=bytes.fromhex(secret))
+    return UNIT + said.hexdigest()
+
+
+def still_kept(chosen: Trial, arms: Any, *, seconds: float, now: float) -> bool:
+    """Returns whether a unit keeps the arm of an earlier trial.
+
+    Args:
+        chosen: the trial.
+        arms: numbers of the arms that may be played, or None for all.
+        seconds: for how long an arm is kept.
+        now: Unix seconds.
+    """
+    return chosen.arm is not None and (arms is None or chosen.arm in arms) and now - chosen.asked_at <= seconds
