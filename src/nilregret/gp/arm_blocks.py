@@ -35,6 +35,7 @@ from .._utils.checks import Array, IndexArray
 from .._utils.copying import Copyable
 from ..errors import InvalidInput
 from .arms import LITTLE_SLACK
+from .screening import LARGE, RoughVariances
 
 HALVED = 128  # features from which only the lower triangle of a covariance is read and written, to spare the memory
 
@@ -58,7 +59,7 @@ class ArmBlocks(Copyable):
         most: number of blocks for which room is reserved, so that `grow` moves nothing. It takes no memory before.
     """
 
-    OWNED = ("_factors", "mean", "_changed", "_log_ratios")
+    OWNED = ("_factors", "mean", "_changed", "_log_ratios", "_rough")
 
     def __init__(
         self, count: int, size: int, regularization: float, *, rooted: bool = True, keep: float = 1.0, most: int = 0
@@ -73,6 +74,7 @@ class ArmBlocks(Copyable):
         self._log_ratios = np.zeros(count)
         self.now = 0
         self._changed = np.zeros(count)  # round of the latest addition to each block
+        self._rough = RoughVariances()
 
     @property
     def log_ratio(self) -> float:
@@ -94,7 +96,7 @@ class ArmBlocks(Copyable):
 
     # -- predictions ---------------------------------------------------------------------------------------------
 
-    def predict(self, z: Array, center: float = 0.0, blocks: slice = slice(None)) -> tuple[Array, Array]:
+    def predict(self, z: Array, center: float = 0.0, blocks: slice | IndexArray = slice(None)) -> tuple[Array, Array]:
         """Returns mean and variance of z^T w_k for some blocks k, each `(k,)`, from features `(p,)`. O(k p^2).
 
         Args:
@@ -114,6 +116,24 @@ class ArmBlocks(Copyable):
             mean, variance = kept * mean, kept**2 * variance + (1.0 - kept**2) * float(z @ z)
             first = kept**2 * first + (1.0 - kept**2) * z[0]
         return mean + center * first if center else mean, variance
+
+    @property
+    def large(self) -> bool:
+        """True if a prediction of all blocks takes much longer than `predict_roughly`."""
+        return not self._rooted and self._factors.size >= LARGE
+
+    def predict_roughly(self, z: Array, center: float = 0.0) -> tuple[Array, Array, Array]:
+        """Returns mean, approximate variance, and a bound on its error, of z^T w_k of each block, `(K,)` each.
+
+        It needs covariances. The arguments are those of `predict`.
+        """
+        variance, error = self._rough.at(z, self._factors)
+        mean, first = self.mean @ z, (self._factors[:, :, 0] if self._halved else self._factors[:, 0]) @ z
+        if self._keep < 1.0:
+            kept = self._keep ** (self.now - self._changed)
+            mean, variance = kept * mean, kept**2 * variance + (1.0 - kept**2) * float(z @ z)
+            first = kept**2 * first + (1.0 - kept**2) * z[0]
+        return mean + center * first, variance, error
 
     def predict_one(self, block: int, z: Array, center: float = 0.0) -> tuple[float, float]:
         """Returns mean and variance of z^T w_k for one block, from features `(p,)`, as `predict` does. O(p^2)."""
@@ -241,6 +261,7 @@ class ArmBlocks(Copyable):
         self.mean[block] = errors @ solved / self.regularization
         self._log_ratios[block] = 2.0 * float(np.log(diagonal).sum())
         self._changed[block] = self.now
+        self._rough.changed(block)
 
     def revise(self, block: int, z: Array, change: float) -> None:
         """Adds `change` to the target of one observation. O(p^2)."""
@@ -278,6 +299,7 @@ class ArmBlocks(Copyable):
         return half, half.dot(self._factors[block]), float(half.dot(half))
 
     def _add_outer(self, block: int, factor: float, direction: Array, half: Array) -> None:
+        self._rough.changed(block)
         if self._halved:
             dsyr(factor, direction, a=self._factors[block].T, overwrite_a=1)  # in place
         elif self.size:
@@ -303,6 +325,7 @@ class ArmBlocks(Copyable):
 
     def renew(self, block: int, upper: Array) -> None:
         """Sets a block from R with R^T R = I + Z_k^T Z_k / lambda, and its mean to 0 until it is refined."""
+        self._rough.changed(block)
         if self.size:
             inverse = solve_triangular(upper, np.eye(self.size), check_finite=False)
             self._factors[block] = inverse.T if self._rooted else inverse @ inverse.T

@@ -358,6 +358,11 @@ class PointBelief(Belief[AtPoints | AveragedPoints]):
         return partial(spread.predict_roughly, weights=weights)
 
     @property
+    def leading(self) -> Callable[[Array, Array], Array | None] | None:
+        """The method of that name if linear models of arms hold the belief (see `ContextPosterior.leading`)."""
+        return getattr(self.observed, "leading", None)
+
+    @property
     def weights(self) -> Array | None:
         """Weights of the kernel at the points of `spread` in the mean, `(n,)`. None if they are those of `spread`.
 

@@ -37,6 +37,7 @@ from ..kernels import Kernel
 from ..kernels.factorization import covariance_root, draws_of_root
 from .linear_model import Candidate, LinearModel, Standard, Waves, paired
 from .protocol import Posterior
+from .screening import Moments
 
 ANEW = (1, 2, 3, 4, 6, 8, 12, 16, 24, 34, 50)  # numbers of observations at which units and features are learned
 EARLY = ANEW[-1]
@@ -350,6 +351,32 @@ class ContextPosterior(Posterior):
         std = np.sqrt(np.maximum(second - mean**2, 0.0))
         return mean * unit + self._center, std * unit
 
+    def leading(self, rows: Array, factors: Array) -> Array | None:
+        """Returns mean + factor * std at rows `(n, d)` of one context: exact where one may be the largest, `(n,)`.
+
+        Elsewhere it is an approximation. None if `predict` is as quick.
+
+        Args:
+            rows: (context, arm).
+            factors: a multiple of the standard deviation for each row, `(n,)`.
+        """
+        if not self._models:
+            return None
+        believed = [(weight, model) for weight, _, model in self._believed()]
+        if any(one.shared for _, one, _ in self._believed()) or not any(model.blocks.large for _, model in believed):
+            return None
+        context, arms = self._standardised(rows[0, : self._columns]), self._arms_of(rows)
+        features = [model.features(context) for _, model in believed]
+        rough = [model.predict_roughly(z) for (_, model), z in zip(believed, features, strict=True)]
+        weights = [weight for weight, _ in believed]
+        scores, places = _mixed(weights, rough, arms).scores(factors)
+        if places is None:
+            return None
+        exact = [model.predict(z, arms[places]) for (_, model), z in zip(believed, features, strict=True)]
+        best = _mixed(weights, [Moments(mean, variance, np.zeros(len(places))) for mean, variance in exact])
+        scores[places] = best.mean + factors[places] * np.sqrt(np.maximum(best.variance, 0.0))
+        return np.asarray(scores * (self._unit or 1.0) + self._center)
+
     def _arms_of(self, rows: Array) -> IndexArray:
         points = rows[:, self._columns :]
         if len(points) == len(self._arms) and np.array_equal(points, self._arms.points):
@@ -406,3 +433,13 @@ class ContextPosterior(Posterior):
     def log_determinant_ratio(self) -> float:
         """Sum of log(1 + q) of the likeliest model, over its observations."""
         return self._models[int(self._log_weights.argmax())].blocks.log_ratio if self._models else 0.0
+
+
+def _mixed(weights: Sequence[float], each: Sequence[Moments], places: Any = slice(None)) -> Moments:
+    """Returns the moments of a mixture at some places."""
+    mean = second = error = np.zeros(len(each[0].mean[places]))
+    for weight, one in zip(weights, each, strict=True):
+        mu = one.mean[places]
+        mean, second = mean + weight * mu, second + weight * (mu**2 + one.variance[places])
+        error = error + weight * one.error[places]
+    return Moments(mean, second - mean**2, error)

@@ -35,6 +35,7 @@ from .._utils.copying import Copyable
 from ..kernels import Matern
 from ..kernels.random_features import RandomFeatures, write_waves
 from .arm_blocks import ArmBlocks
+from .screening import Moments
 
 NU = 2.5  # smoothness of the Matern kernel whose frequencies are drawn
 FARTHEST = 5.0  # deviations at which columns are cut off
@@ -167,10 +168,16 @@ class LinearModel(Copyable):
         """Estimated variance of a reward."""
         return self._rate / self._shape
 
-    def predict(self, z: Array) -> tuple[Array, Array]:
-        """Returns mean and variance of each block, each `(K,)`, at features `(p,)`."""
-        mean, variance = self.blocks.predict(z, self._constant)
+    def predict(self, z: Array, blocks: slice | IndexArray = slice(None)) -> tuple[Array, Array]:
+        """Returns mean and variance of some blocks, each `(k,)`, at features `(p,)`. All blocks by default."""
+        mean, variance = self.blocks.predict(z, self._constant, blocks)
         return mean, variance * (self.noise / self._precision)
+
+    def predict_roughly(self, z: Array) -> Moments:
+        """Returns mean and approximate variance of each block at features `(p,)` (see `ArmBlocks`)."""
+        mean, variance, error = self.blocks.predict_roughly(z, self._constant)
+        scale = self.noise / self._precision
+        return Moments(mean, variance * scale, error * scale)
 
     def predict_rows(self, blocks: IndexArray, Z: Array) -> tuple[Array, Array]:
         """Returns mean and variance at features `(n, p)` of some blocks `(n,)`, each `(n,)`."""

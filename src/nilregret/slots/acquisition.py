@@ -224,6 +224,13 @@ class PointView(AcquisitionContext):
     def envelope(self, points: Array) -> Envelope:
         """Returns the bounds at points `(m, d)`, as fresh arrays `(m,)`."""
 
+    @abstractmethod
+    def leading(self, points: Array, factors: Array) -> Array | None:
+        """Returns mean + factor * std at points `(m, d)`, exact where one may be the largest, `(m,)`.
+
+        None if it would not be quicker than `envelope`.
+        """
+
     def moments(self) -> tuple[Array, Array]:
         """Returns posterior mean and standard deviation of f at the points of the view, `(n,)` each."""
         found = self.envelope(self.points)

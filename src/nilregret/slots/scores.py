@@ -300,7 +300,12 @@ class GaussianDraws(Score):
     def on_points(self, view: PointView) -> AcquisitionFunction:
         """Returns the draws at the arms that may be played."""
         normal = view.randomness.draws.standard_normal(len(view.points))  # One for each arm.
-        return view.without_slopes(lambda points: self._at(view.envelope(points), normal))
+
+        def values(points: Array) -> Array:
+            found = view.leading(points, self.width * normal)
+            return self._at(view.envelope(points), normal) if found is None else found
+
+        return view.without_slopes(values)
 
     def _at(self, envelope: Envelope, normal: Array) -> Array:
         return np.asarray(envelope.mean + self.width * envelope.std * normal)

@@ -219,7 +219,9 @@ class PointEngine(Engine[PointBelief]):
         """Returns the best of finitely many points. Ties are broken at random."""
         domain = self.domain
         points = domain.points if available is None else available.points  # type: ignore[union-attr]  # of arms
-        scores, size = self.scores(belief, question, available)
+        view = PointRound(self, belief, question, points, alone=True)
+        view.leads = not self._failed and question.limits is None  # The best one must not be ruled out later.
+        scores, size = self._scores(view, question), self.size(belief, question, available)
         if available is not None:
             return self.best_among(scores, size, question.randomness, available)
         none_left(bool(np.isneginf(scores).all()))
@@ -229,12 +231,15 @@ class PointEngine(Engine[PointBelief]):
     @with_one_thread
     def scores(self, belief: PointBelief, question: Question, available: Available | None) -> tuple[Array, float]:
         """Returns the scores of all available points, and the size by which score differences are judged."""
-        points = self.candidates() if available is None else available.points
-        view, score = self.view(belief, question, available), question.score
-        scores = checked_scores(score.on_points(view).values(points), len(points))
-        if question.limits is not None:
-            scores = checked_scores(question.limits.rule.judged(scores, view), len(points))
+        scores = self._scores(self.view(belief, question, available), question)
         return scores, self.size(belief, question, available)
+
+    def _scores(self, view: PointRound, question: Question) -> Array:
+        """Returns the scores of the points of a view, `(n,)`."""
+        scores = checked_scores(question.score.on_points(view).values(view.points), len(view.points))
+        if question.limits is not None:
+            scores = checked_scores(question.limits.rule.judged(scores, view), len(view.points))
+        return scores
 
     def view(self, belief: PointBelief, question: Question, available: Available | None) -> PointRound:
         """Returns the view of a round on the arms, or on the available points."""

@@ -61,11 +61,15 @@ class PointRound(PointView):
         question: the question of the round.
         points: arms, or candidates.
         alone: whether only these points may be played.
+
+    Attributes:
+        leads: whether nothing but the best of these points is asked for.
     """
 
     def __init__(
         self, engine: Ground, belief: PointBelief, question: Question, points: Array, *, alone: bool = False
     ) -> None:
+        self.leads = False
         self._engine, self._belief, self._question, self._alone = engine, belief, question, alone
         self.domain, self.points, self.norm_growth = engine.domain, points, question.norm_growth
         self.round, self.width, self.randomness = question.round, question.width, question.randomness
@@ -202,6 +206,14 @@ class PointRound(PointView):
         # search begins. But a score that takes their maximum, say, would carry the difference everywhere.
         moments = self._moments(points) if self._coarse else self._belief.predict(rows)
         return question.bounds(*question.units.rewards(*moments), rows)
+
+    def leading(self, points: Array, factors: Array) -> Array | None:
+        """Returns mean + factor * std, exact where one may be the largest, or None (see `PointView.leading`)."""
+        leading, question = self._belief.leading, self._question
+        if leading is None or not self.leads:
+            return None
+        found = leading(self._engine.rows(question.context, points), factors)
+        return None if found is None else question.units.rewards(found, found[:0])[0]
 
     def best_mean(self) -> float:
         """Returns the highest posterior mean over the points that may be played, as far as is known."""
