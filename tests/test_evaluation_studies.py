@@ -5,6 +5,7 @@ import pytest
 
 import nilregret as nr
 from nilregret._utils.randomness import Draws
+from nilregret.evaluation.target import Choices, Probabilities
 
 from .test_evaluation import cautioned
 
@@ -48,6 +49,24 @@ def test_a_study_knows_its_floor(clicks):
     known = nr.evaluate(clicks, "uniform")
     assert (known.lower, known.upper) == (told.lower, told.upper)
     assert (known.lower, known.upper) != (unknown.lower, unknown.upper)
+
+
+@FEW
+def test_a_share_bounds_the_weights_of_its_arm_alone():
+    shares = nr.slots.Shares({0: 0.2, 2: 0.1})
+    policy = nr.gp_ts(ARMS, nr.SquaredExponential(0.3), reward="bernoulli", v=0.6).using(explore=shares)
+    made = study(policy=policy)
+    known = {wanted: nr.evaluate(made, wanted) for wanted in (0, 3)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nr.slots.Shares, "floors", lambda _, count: np.zeros(count))
+        unknown = {wanted: nr.evaluate(made, wanted) for wanted in (0, 3)}
+    assert known[0].upper < unknown[0].upper
+    assert known[3].upper == unknown[3].upper
+    least = np.array([0.2, 0.0, 0.1, 0.0])
+    assert Choices(np.array([2, 0])).largest(least) == 10.0
+    assert Choices(np.array([1])).largest(least) is None
+    assert Probabilities(np.array([0.5, 0.0, 0.5, 0.0])).largest(least) == 5.0
+    assert Probabilities(np.full(4, 0.25)).largest(least) is None
 
 
 @FEW

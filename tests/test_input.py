@@ -250,6 +250,7 @@ DESCRIBED = [
     NoExploration(),
     UniformExploration(W(1)),
     nr.slots.Uniform(F(0.1)),
+    nr.slots.Shares({np.int64(0): F(0.1)}),
     UncertaintySampling(W(3)),
     nr.slots.InitialDesign(W(3)),
     TimedDesign(design=nr.slots.InitialDesign(W(3)), seconds=F(60), parallel=W(2), share=F(0.5)),

@@ -127,6 +127,8 @@ CASES = {
     "widths among some": (nr.irgp_ucb(ARMS, KERNEL, noise=0.3), {"exclude": [4]}),
     "widths under contexts": (nr.irgp_ucb(ARMS, KERNEL, noise=0.3, context=CONTEXTS), {"context": [0.4]}),
     "a floor": (nr.irgp_ucb(ARMS, KERNEL, noise=0.3).using(explore=Uniform(0.3)), {}),
+    "shares": (ts().using(explore=nr.slots.Shares({1: 0.3, 3: 0.2})), {}),
+    "shares of an arm that is left out": (ts().using(explore=nr.slots.Shares({1: 0.3, 3: 0.2})), {"exclude": [1]}),
     "a floor among some": (ts().using(explore=Uniform(0.3)), {"among": [1, 4]}),
     "a floor after a design": (
         nr.gp_ucb(ARMS, KERNEL, noise=0.3).using(explore=nr.slots.InTurn((nr.slots.InitialDesign(3), Uniform(0.5)))),
@@ -192,6 +194,62 @@ def test_an_arm_that_is_retired_or_new_is_counted_so():
     assert study.probabilities().shape == (6,)
     np.testing.assert_allclose(study.probabilities().sum(), 1.0)
     assert study.probabilities()[5] >= 0.1
+
+
+def test_the_share_of_an_arm_that_is_retired_is_the_policys():
+    study = nr.Study(ts().using(explore=nr.slots.Shares({0: 0.4})), propensities=True)
+    for reward in REWARDS:
+        study.tell(study.ask(), reward)
+    floor = study.probabilities()
+    assert floor[0] >= 0.4
+    plain = (floor - 0.4 * (np.arange(5) == 0)) / 0.6
+    study.retire_arm(0)
+    assert study.probabilities()[0] == 0.0
+    np.testing.assert_allclose(study.probabilities()[1:].sum(), 1.0)
+    study.restore_arm(0)
+    np.testing.assert_allclose(study.probabilities(), floor, atol=0.01)
+    assert (plain >= 0.0).all()
+
+
+def test_shares_of_arms_by_number_by_text_and_by_option():
+    banners = nr.Space(banner=nr.Choice("control", "sale", 3)).grid()
+    for given in ({"control": 0.05}, {0: 0.05}, {"0": 0.05}, [("control", 0.05)]):
+        policy = nr.auto(banners, reward="bernoulli").using(explore=nr.slots.Shares(given))
+        assert policy.explore == nr.slots.Shares({0: 0.05})
+        assert nr.Policy.from_json(policy.to_json()) == policy
+    design = nr.slots.InTurn((nr.slots.Shares({"sale": 0.1}), nr.slots.InitialDesign(3)))
+    assert nr.auto(banners).using(explore=design).explore.parts[0] == nr.slots.Shares({1: 0.1})
+
+
+@pytest.mark.parametrize(
+    ("shares", "sentence"),
+    [
+        ({}, "must have the share of an arm at least"),
+        (3, "`shares` is 3: it must have the share"),
+        ({0: 1.0}, "leave nothing to the policy"),
+        ({0: 0.5, 1: 0.6}, "leave nothing to the policy"),
+        ({0: 0.0}, "must lie in"),
+        ({0: "half"}, "must be a number"),
+        ({5: 0.1}, "has arm 5, and there are 5 arms"),
+        ({-1: 0.1}, "at least 0"),
+        ({"control": 0.1}, "arms have names in a study, and numbers in its policy"),
+        ({"0": 0.1, 0: 0.1}, "names an arm twice"),
+    ],
+)
+def test_shares_that_cannot_be(shares, sentence):
+    with pytest.raises(nr.errors.InvalidInput, match=sentence):
+        ts().using(explore=nr.slots.Shares(shares))
+
+
+def test_arms_that_no_share_can_name():
+    shares = nr.slots.Shares({"control": 0.1})
+    with pytest.raises(nr.errors.InvalidInput, match="the policy has none: it plays a Box"):
+        nr.auto(nr.Box(0, 1)).using(explore=shares)
+    with pytest.raises(nr.errors.InvalidInput, match=r"the options are \['old', 'new'\]"):
+        nr.auto(nr.Space(banner=nr.Choice("old", "new")).grid()).using(explore=shares)
+    twins = nr.auto(nr.Arms([[0.0], [1.0], [0.0]]), reward="bernoulli")
+    with pytest.raises(nr.errors.InvalidInput, match="whose point is that of arm 0"):
+        twins.using(explore=nr.slots.Shares({2: 0.1}))
 
 
 def test_nothing_uncertified_has_a_floor():

@@ -85,3 +85,19 @@ def test_a_study_that_records_them_says_them_with_each_decision():
     study = nr.Study.open(storage=storage, name="shop")
     assert [trial.propensity for trial in study.trials] == said
     assert study.propensities
+
+
+def test_a_control_has_its_share():
+    recipe = {"space": {"banner": {"options": ["control", "sale", "new"]}}, "grid": {}, "propensities": True}
+    shares = {"reward": "bernoulli", "explore": {"shares": {"control": 0.25}}}
+    with Client(MemoryStorage()) as client:
+        assert client.put(AT, {**recipe, "policy": shares})[0] == 201
+        for number in range(12):
+            _, given = client.post(f"{AT}/decisions", {}, key=f"{number}")
+            control = given["parameters"]["banner"] == "control"
+            client.put(f"{AT}/decisions/{given['id']}/reward", {"reward": float(not control)})
+            assert given["propensity"] >= 0.25 or not control
+        wrong = {"reward": "bernoulli", "explore": {"shares": {"old": 0.25}}}
+        status, said = client.put(AT + "-2", {**recipe, "policy": wrong})
+        assert status == 422
+        assert "the options are ['control', 'sale', 'new']" in said["detail"]

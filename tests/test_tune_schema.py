@@ -487,6 +487,8 @@ def test_auto_takes_a_floor_where_a_program_asks():
     floor = {"type": "floor", "rate": 0.1}
     made = schema.policy({"algorithm": "auto", "reward": "bernoulli", "explore": floor}, arms, place)
     assert made == nr.auto(arms, reward="bernoulli").using(explore=nr.slots.Uniform(0.1))
+    shared = {"algorithm": "auto", "reward": "bernoulli", "explore": {"shares": {"1": 0.05}}}
+    assert schema.policy(shared, arms, place).explore == nr.slots.Shares({1: 0.05})
     for wrong, sentence in (("uniform", "`explore` must be a table"), ({"type": "floor", "rate": 0}, "`rate` is 0")):
         with pytest.raises(nr.errors.InvalidInput, match=sentence):
             schema.policy({"algorithm": "auto", "explore": wrong}, arms, place)

@@ -163,6 +163,7 @@ FILLINGS = [
     _using("explore", "`Confirm`", nr.slots.Confirm(20)),
     _using("explore", "`UniformExploration`", UniformExploration(0.8)),
     _using("explore", "`Uniform`", nr.slots.Uniform(0.2)),
+    _using("explore", "`Shares`", nr.slots.Shares({1: 0.3})),
     _using("explore", "`UncertaintySampling`", UncertaintySampling(3)),
     _using("explore", "`InitialDesign`", nr.slots.InitialDesign(3)),
     _using("explore", "`TimedDesign`", TimedDesign(design=nr.slots.InitialDesign(3), seconds=60.0)),
@@ -402,6 +403,7 @@ REASONS = [
         (
             "`UniformExploration`",
             "`Uniform`",
+            "`Shares`",
             "`UncertaintySampling`",
             "`InitialDesign`",
             "`TimedDesign`",
@@ -417,6 +419,7 @@ REASONS = [
         "A forced round is played whether it is certified or not, so that P(any violation) <= delta would be lost; "
         "`RestartOnChange` lives on forced rounds.",
     ),
+    Reason(("`Shares`",), ("box", "space", "`EarlierStudies`"), "the policy has none", "Shares are of arms."),
     Reason(
         ("`Safe`",),
         LEARNED,

@@ -48,6 +48,7 @@ from ..slots.explore import (
     Explore,
     InitialDesign,
     InTurn,
+    Shares,
     UncertaintySampling,
     Uniform,
     UniformExploration,
@@ -219,6 +220,7 @@ PARTS: dict[str, tuple[type, dict[str, Schema]]] = {
     "explore": (Explore, _named(
         InitialDesign, CoordinateSearch, AskAgain, InTurn, Elsewhere, uniform=UniformExploration, floor=Uniform,
         uncertainty=UncertaintySampling, confirm=Confirm,
+        shares=Schema(Shares, {"shares": dict[str, float]}),
     )),
     "pending": (Pending, _named(
         Ignored, Hallucinated, NearestMeans, imputed=Schema(Imputed, without=_DELAY),
@@ -360,6 +362,8 @@ def _read_inner(name: str, table: Mapping[str, Any], place: PolicyContext) -> An
     if name in PLAIN and not (name == "refit" and "type" in table):
         return PLAIN[name].make(**read(PLAIN[name], table, place))
     kind, tables = TYPED[name]
+    if name == "explore" and "shares" in table:
+        table = {"type": "shares", **table}
     if name == "pending" and "failed" in _schema_of_type(kind, tables, table.get("type"), place).entries:
         table = {"failed": "worst", **table}
     return _typed(kind, tables, table, place)

@@ -12,7 +12,7 @@ choice. Thus one lengthscale means the same share of the range of each parameter
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -146,6 +146,7 @@ __all__ = [
     "Box",
     "Domain",
     "Space",
+    "arm_of",
     "check_domain",
     "count_of_points",
     "distinct",
@@ -178,6 +179,45 @@ def options_of(*domains: Domain | None) -> Iterator[Option]:
         space = domain.space if isinstance(domain, Arms) else domain
         for parameter in space.parameters.values() if isinstance(space, Space) else ():
             yield from parameter.options if isinstance(parameter, Choice) else ()
+
+
+def arm_of(name: str, domain: Domain, arm: object) -> int:
+    """Returns the number of an arm that an argument names.
+
+    Args:
+        name: of the argument.
+        domain: of the policy.
+        arm: its number, also as text. Or a dict of its parameters. Of the arms of a space with one choice, the option.
+
+    Raises:
+        InvalidInput: there is no such arm, or an earlier arm has the same point.
+    """
+    if not isinstance(domain, Arms):
+        raise InvalidInput(
+            f"`{name}` names an arm, and the policy has none: it plays a {type(domain).__name__}.",
+            advice="A space of choices becomes arms by `.grid()`.",
+        )
+    named = {} if domain.space is None else domain.space.parameters
+    choice = next(iter(named.values())) if len(named) == 1 else None
+    options = list(choice.options) if isinstance(choice, Choice) else []
+    if isinstance(arm, Mapping):
+        number = int(domain.index(arm)[0])
+    elif isinstance(arm, str) and arm in options:
+        number = int(domain.index(dict.fromkeys(named, arm))[0])
+    elif isinstance(arm, str) and not arm.isdecimal():
+        listed = f"the options are {shown(options)}" if options else NO_NAMES
+        raise InvalidInput(f"`{name}` has the arm {shown(arm)}, which the policy does not know: {listed}.")
+    else:
+        number = integer(name, int(arm) if isinstance(arm, str) else arm, low=0, why="It is the number of an arm.")
+    if number >= len(domain):
+        raise InvalidInput(f"`{name}` has arm {number}, and there are {many(len(domain), 'arm')}, from number 0.")
+    first = int(domain.index(domain.points[number][None])[0])
+    if first != number:
+        raise InvalidInput(f"`{name}` has arm {number}, whose point is that of arm {first}: name arm {first}.")
+    return number
+
+
+NO_NAMES = "arms have names in a study, and numbers in its policy (`study.arms` lists both)"
 
 
 def distinct(points: Array) -> Array:

@@ -188,7 +188,7 @@ def evaluate(
         reward_range: least and largest possible reward, not only of those that came.
         actions: names of all actions, in the order of probabilities. None for the arms of a study, else those found.
         floor: lowest propensity that the log's policy can have by design, such as 0.1 / N. Intervals become narrower.
-            None for that of a study's `explore=nr.slots.Uniform(rate)`, if it has one.
+            None for that of a study's `nr.slots.Uniform` or `nr.slots.Shares`, if it has one.
         default_reward: stands in for missing rewards. None leaves their rows out.
         most: largest weight that "switch" uses.
         seed: of a policy that learns.
@@ -253,10 +253,10 @@ def _answered(log: Log, default_reward: float | None) -> Log:
     return log
 
 
-def _least(floor: float | None, log: Log) -> float | None:
-    """Returns the lowest propensity by design, or None."""
+def _least(floor: float | None, log: Log) -> Array | None:
+    """Returns the lowest propensity of each action by design, `(N,)`, or None."""
     if floor is None:
-        known = log.least is not None and log.least * (1.0 - 1e-9) <= log.propensities.min()
+        known = log.least is not None and (log.least[log.taken] * (1.0 - 1e-9) <= log.propensities).all()
         return log.least if known else None
     floor = number("floor", floor, low=0.0, open_low=True, high=1.0)
     least = float(log.propensities.min())
@@ -265,19 +265,19 @@ def _least(floor: float | None, log: Log) -> float | None:
             f"`floor` is {exact(floor)}, and the log has a propensity of {exact(least)}: it must be the lowest that "
             "there can be, such as the rate of uniform decisions over the number of arms."
         )
-    return floor
+    return np.full(len(log.actions), floor)
 
 
 def _evaluated(
     log: Log, target: Target, *, estimator: Estimator, delta: float, bounds: tuple[float, float],
-    least: float | None, most: float,
+    least: Array | None, most: float,
 ) -> Evaluation:  # fmt: skip
     low, span = bounds[0], bounds[1] - bounds[0]
     weights = target.of(log.taken) / log.propensities
     told = ~np.isnan(log.rewards)
     used, w, check = log.only(told, "without a reward"), weights[told], check_of(log, 0.01)
     scaled = (used.rewards - low) / span
-    largest = target.most / least if least is not None and _has_mean_1(weights, target, log) else None
+    largest = target.largest(least) if least is not None and _has_mean_1(weights, target, log) else None
     overlap = 1.0 if largest is not None else _overlap(target, log)  # A floor under all choices leaves none out.
     interval = mean_interval(w, scaled, delta, largest=largest)
     own = mean_interval(np.ones(len(used)), scaled, delta)

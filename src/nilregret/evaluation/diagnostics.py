@@ -108,7 +108,7 @@ def _overlap(log: Log, weights: Array, effective: float, overlap: float | None) 
     if known or not covered(weights):
         share = f"{overlap:.0%}" if known else f"some {total / n:.0%}"
         makes, wrong = ("ever makes", "") if known else ("makes often enough", ", or its propensities are too high")
-        advice = FLOOR if log.least is None else MISSING
+        advice = MISSING if log.floored else FLOOR
         return (
             f"Only {share} of the policy's choices are ones that the log's policy {makes}{wrong}. Of the others "
             f"nothing is known, and estimates leave them out. {advice}"
@@ -119,7 +119,7 @@ def _overlap(log: Log, weights: Array, effective: float, overlap: float | None) 
             f"whether it would have done the same again. {FLOOR}"
         )
     if effective < FEW or weights.max() > LARGE_SHARE * total:
-        advice = MORE if effective > n / 2 else FLOOR if log.least is None else HIGHER
+        advice = MORE if effective > n / 2 else HIGHER if log.floored else FLOOR
         return (
             f"The estimate rests on few decisions: the {many(n, 'row')} say as much as {effective:.0f} of the policy's "
             f"own, and the largest weight is {numeral(weights.max(), 3)}, {weights.max() / total:.0%} of all weight. "

@@ -52,7 +52,7 @@ class Log:
         contexts: what a policy is given: an array `(n, c)`, a list, or None.
         available: whether an action could be chosen, `(n, N)`, or None if all always could.
         left_out: numbers of rows that are not among the n, by reason.
-        least: lowest propensity that there can be by design, or None.
+        least: lowest propensity of each action that there can be by design, `(N,)`, 0 if nothing is known. Or None.
         unread: names of columns that were of no use.
         study: where the log comes from, or None for other logs.
         recorded: True if the record of a study knows which actions could be chosen in each row.
@@ -65,7 +65,7 @@ class Log:
     contexts: Any
     available: npt.NDArray[np.bool_] | None = None
     left_out: Mapping[str, int] = field(default_factory=dict)
-    least: float | None = None
+    least: Array | None = None
     unread: tuple[str, ...] = ()
     study: Study | None = None
     recorded: bool = False
@@ -79,6 +79,11 @@ class Log:
         if self.available is None:
             return np.full(len(self), float(len(self.actions)))
         return np.asarray(self.available.sum(axis=1), dtype=np.float64)
+
+    @property
+    def floored(self) -> bool:
+        """True if every action has a lowest propensity by design."""
+        return self.least is not None and bool(self.least.all())
 
     @cached_property
     def code(self) -> dict[Any, int]:

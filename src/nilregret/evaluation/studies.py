@@ -82,10 +82,10 @@ def _arms_of(study: Study) -> Arms:
     return domain
 
 
-def _least(study: Study, count: int) -> float | None:
-    """Returns the lowest propensity that the policy's forced rounds allow, or None without such a floor."""
-    explore = study.policy.explore if isinstance(study.policy, Policy) else None
-    return explore.floor / count if explore is not None and explore.floor > 0.0 else None
+def _least(study: Study, count: int) -> Array | None:
+    """Returns the lowest propensity of each arm that the policy's forced rounds allow, `(N,)`, or None if all are 0."""
+    found = study.policy.explore.floors(count) if isinstance(study.policy, Policy) else np.zeros(count)
+    return found if found.any() else None
 
 
 def _contexts(study: Study, trials: list[Trial]) -> Any:

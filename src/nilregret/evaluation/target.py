@@ -103,10 +103,13 @@ class Target(ABC):
     learned: int | None = None
     from_log: bool = False
 
-    @property
     @abstractmethod
-    def most(self) -> float:
-        """Largest probability of any action in any row."""
+    def largest(self, least: Array) -> float | None:
+        """Returns the largest weight that there can be, or None if there is no limit.
+
+        Args:
+            least: lowest propensity of each action, `(N,)`.
+        """
 
     @abstractmethod
     def of(self, taken: IndexArray) -> Array:
@@ -138,10 +141,10 @@ class Choices(Target):
     actions: IndexArray
     from_log: bool = False
 
-    @property
-    def most(self) -> float:
-        """1, since choices are sure."""
-        return 1.0
+    def largest(self, least: Array) -> float | None:
+        """Returns the inverse of the lowest propensity of a choice."""
+        lowest = float(least[self.actions].min())
+        return 1.0 / lowest if lowest > 0.0 else None
 
     def of(self, taken: IndexArray) -> Array:
         """Returns 1 where the action taken is the policy's choice, else 0, `(n,)`."""
@@ -170,10 +173,12 @@ class Probabilities(Target):
     table: Array
     learned: int | None = None
 
-    @property
-    def most(self) -> float:
-        """Largest entry of the table."""
-        return float(self.table.max(initial=0.0))
+    def largest(self, least: Array) -> float | None:
+        """Returns the largest ratio of an entry and the lowest propensity of its action."""
+        most = self.table.reshape(-1, len(least)).max(axis=0, initial=0.0)
+        if (most[least == 0.0] > 0.0).any():
+            return None
+        return float(np.divide(most, least, out=np.zeros(len(least)), where=least > 0.0).max())
 
     def of(self, taken: IndexArray) -> Array:
         """Returns the entries of the actions taken, `(n,)`."""

@@ -101,6 +101,7 @@ class Policy(Generic[D]):
         check_model(self.domain, self.context, self.kernel)
         for name in SLOTS:
             check_part(name, getattr(self, name))
+        object.__setattr__(self, "explore", self.explore.within(self.domain))
         for kernel in self.objective.kernels:
             check_model(self.domain, self.context, kernel)
         for part in (self.memory, self.explore, self.pending, self.objective, self.confidence, self.score):

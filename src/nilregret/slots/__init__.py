@@ -10,7 +10,7 @@ Worked examples are in docs/extending.md. Kernels derive from `nilregret.kernels
 | `memory` | `Memory` | - | `cut`, `first_counted`, `watch`, `drift`, `regularization`, `keeping_ridge`, `keeps_all` |
 | | | | `weighs` |
 | | `Detector` | `see`, `reset`, `copy` | `predicts`, `cut`, `refitted`, `evidence` |
-| `explore` | `Explore` | `due` | `score`, `places`, `forcing`, `chances`, `uniform`, `ever` |
+| `explore` | `Explore` | `due` | `score`, `places`, `forcing`, `chances`, `uniform`, `ever`, `within` |
 | `pending` | `Pending` | `count_as` | `hallucinates`, `moves`, `in_time`, `counts`, `lowest`, `stand_in`, `revises` |
 | | | | `check_reward`, `proves`, `waits` |
 | | `Waits` | `ask`, `hear`, `forget`, `moving`, `ages`, `values`, `copy` | `shares`, `evident`, `settled` |

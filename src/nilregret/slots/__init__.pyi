@@ -35,6 +35,7 @@ from .explore import Explore as Explore
 from .explore import GivenPoints as GivenPoints
 from .explore import InitialDesign as InitialDesign
 from .explore import InTurn as InTurn
+from .explore import Shares as Shares
 from .explore import Situation as Situation
 from .explore import Uniform as Uniform
 from .fidelity import Confirm as Confirm

@@ -14,17 +14,17 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, ClassVar, NamedTuple, final
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, flag, frozen, integer, many, number, points_array, settle, shown
 from .._utils.copying import take_back
 from .._utils.randomness import Draws, Randomness
-from ..domains.domain import Arms, Domain, keeping_limits, refuse_outside_limits
+from ..domains.domain import Arms, Domain, arm_of, keeping_limits, refuse_outside_limits
 from ..domains.search.designs import coordinates, design, one_changed
 from ..errors import InvalidInput
 from ..serialize import described
@@ -127,6 +127,18 @@ class Explore(Part):
     def floor(self) -> float:
         """Least probability, in every round, that the round is uniform: 0 unless a part promises more."""
         return 0.0
+
+    def floors(self, count: int) -> Array:
+        """Returns the least probability of each of N arms in every round, `(N,)`, 0 where nothing is promised.
+
+        Args:
+            count: number of arms N.
+        """
+        return np.full(count, self.floor / count)
+
+    def within(self, domain: Domain) -> Self:  # noqa: ARG002
+        """Returns the same part with arms by number in place of names."""
+        return self
 
     @property
     def score(self) -> PointwiseScore | None:
@@ -256,6 +268,101 @@ class Uniform(Explore):
     def chances(self, uniform: int, history: int, randomness: Randomness) -> Chances:  # noqa: ARG002
         """Returns this part with `rate`, and None with the rest."""
         return ((self, self.rate), (None, 1.0 - self.rate))
+
+
+@final
+@described
+@dataclass(frozen=True)
+class Shares(Explore):
+    """A floor under the probability of some arms: each plays at least its share of all rounds, by chance.
+
+    With probability `shares[a]` a round plays arm a, whatever the policy would play. So the probability of arm a is
+    share + (1 - all shares) times that of the policy. A control that always has a share stays comparable. If an arm may
+    not be played (it is retired, left out by `exclude` or `among`, or has failed), its share is the policy's.
+
+    Attributes:
+        shares: the share of each arm, above 0, together below 1. Arms are given by number, or by their option if they
+            are the arms of a space with one choice. A policy holds their numbers.
+
+    >>> import nilregret as nr
+    >>> banners = nr.Space(banner=nr.Choice("control", "sale", "new")).grid()
+    >>> policy = nr.auto(banners, reward="bernoulli").using(explore=nr.slots.Shares({"control": 0.05}))
+    >>> policy.explore
+    Shares(shares=((0, 0.05),))
+    >>> study = nr.Study(policy, propensities=True)
+    >>> bool(study.probabilities()[0] > 0.05)
+    True
+    """
+
+    shares: tuple[tuple[int | str, float], ...]
+
+    if TYPE_CHECKING:  # arguments are converted
+
+        def __init__(
+            self, shares: Mapping[int, float] | Mapping[str, float] | Sequence[tuple[int | str, float]]
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        given: Any = self.shares
+        pairs = list(given.items() if isinstance(given, Mapping) else given if isinstance(given, tuple | list) else [])
+        if not pairs or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
+            raise InvalidInput(
+                f"`shares` is {shown(given)}: it must have the share of an arm at least.", advice="Such as {0: 0.05}."
+            )
+        why = "It is the share of the rounds that an arm plays at least."
+        found = [
+            (
+                arm if isinstance(arm, str) else integer("shares", arm, low=0, why="An arm is given by its number."),
+                number("shares", share, low=0.0, high=1.0, open_low=True, why=why),
+            )
+            for arm, share in pairs
+        ]
+        if sum(share for _, share in found) >= 1.0:
+            raise InvalidInput(
+                f"The shares {shown(dict(found))} leave nothing to the policy: their sum must be less than 1."
+            )
+        settle(self, shares=tuple(found))
+
+    def within(self, domain: Domain) -> Shares:
+        """Returns the shares with arms by number."""
+        found = tuple((arm_of("shares", domain, arm), share) for arm, share in self.shares)
+        if len(dict(found)) < len(found):
+            raise InvalidInput(f"`shares` names an arm twice: {shown(self.shares)}.")
+        return self if found == self.shares else Shares(found)
+
+    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:
+        """Returns True with the probability of all shares."""
+        return self.forcing(uniform, history, randomness) is not None
+
+    def forcing(self, uniform: int, history: int, randomness: Randomness) -> Shares | None:  # noqa: ARG002
+        """Returns the share of the arm that is drawn, or None."""
+        drawn = float(randomness.draws.random())
+        for arm, share in self.shares:
+            if drawn < share:
+                return Shares(((arm, share),))
+            drawn -= share
+        return None
+
+    def chances(self, uniform: int, history: int, randomness: Randomness) -> Chances:  # noqa: ARG002
+        """Returns the share of each arm, and None with the rest."""
+        each = [(Shares(((arm, share),)), share) for arm, share in self.shares]
+        return (*each, (None, 1.0 - sum(share for _, share in each)))
+
+    def floors(self, count: int) -> Array:
+        """Returns the shares, `(N,)`."""
+        found = np.zeros(count)
+        for arm, share in self.shares:
+            found[int(arm)] = share
+        return found
+
+    @property
+    def uniform(self) -> bool:
+        """False, since the arm is given."""
+        return False
+
+    def places(self, situation: Situation) -> Array:
+        """Returns the arm, if one alone has a share."""
+        return np.array([situation.domain.points[int(arm)] for arm, _ in self.shares])  # type: ignore[union-attr]  # Arms
 
 
 @final
@@ -536,6 +643,11 @@ class InTurn(Explore):
                 "CoordinateSearch())).",
             )
         settle(self, parts=parts)
+
+    def within(self, domain: Domain) -> InTurn:
+        """Returns the parts with arms by number."""
+        parts = tuple(part.within(domain) for part in self.parts)
+        return self if parts == self.parts else InTurn(parts)
 
     def due(self, uniform: int, history: int, randomness: Randomness) -> bool:
         """Returns True if any part is due."""
