@@ -88,7 +88,11 @@ def test_a_study_that_records_them_says_them_with_each_decision():
 
 
 def test_a_control_has_its_share():
-    recipe = {"space": {"banner": {"options": ["control", "sale", "new"]}}, "grid": {}, "propensities": True}
+    recipe = {
+        "space": {"banner": {"type": "choice", "options": ["control", "sale", "new"]}},
+        "grid": {},
+        "propensities": True,
+    }
     shares = {"reward": "bernoulli", "explore": {"shares": {"control": 0.25}}}
     with Client(MemoryStorage()) as client:
         assert client.put(AT, {**recipe, "policy": shares})[0] == 201
@@ -100,4 +104,4 @@ def test_a_control_has_its_share():
         wrong = {"reward": "bernoulli", "explore": {"shares": {"old": 0.25}}}
         status, said = client.put(AT + "-2", {**recipe, "policy": wrong})
         assert status == 422
-        assert "the options are ['control', 'sale', 'new']" in said["detail"]
+        assert "the options are ['control', 'sale', 'new']" in said["error"]["sentence"]
