@@ -21,6 +21,7 @@ import nilregret as nr
 from nilregret.serialize import described
 from nilregret.slots import Halving, Median, Pruning
 from nilregret.storage import SqlStorage
+from nilregret.storage.database import Database
 from nilregret.study.pruned import retraced
 
 from .format1.tables import restored
@@ -503,11 +504,12 @@ def test_a_trial_and_a_study_say_what_was_stopped():
 
 
 def made_earlier(url):
-    """Takes from a database what came with reports, as if an earlier version had made it."""
+    """Takes from a database what came with reports and visits, as if an earlier version had made it."""
     with closing(SqlStorage(url)) as storage, storage.transaction(write=True) as connection:
         steps, studies = storage.tables.steps.name, storage.tables.studies.name
         connection.exec_driver_sql(f"DROP TABLE {steps}")
         connection.exec_driver_sql(f"ALTER TABLE {studies} DROP COLUMN stopped")
+        connection.exec_driver_sql(f"ALTER TABLE {storage.tables.trials.name} DROP COLUMN visit")
 
 
 @pytest.mark.parametrize("kind", ["sqlite", POSTGRESQL])
@@ -533,8 +535,14 @@ def test_an_upgrade_that_is_interrupted_leaves_the_file_as_it_was(tmp_path, monk
     url = f"sqlite:///{tmp_path}/a.db"
     nr.Study(policy(), storage=url).close()
     made_earlier(url)
+    upgrade = Database.upgrade
+
+    def interrupted(self, connection):
+        upgrade(self, connection)
+        raise KeyError
+
     with monkeypatch.context() as patch:
-        patch.setattr("nilregret.storage.database.STOPPED", "no such column")
+        patch.setattr(Database, "upgrade", interrupted)
         with pytest.raises(KeyError):
             nr.Study.open(storage=url)
     with sqlite3.connect(tmp_path / "a.db") as connection:

@@ -114,7 +114,7 @@ def test_an_event_names_one_decision(storage):
     with pytest.raises(TrialError, match="is trial 0 already, under another context"):
         study.ask({"hour": 4}, event="order-1")
     assert study.tell("order-1", 1.0).reward == 1.0
-    with pytest.raises(TrialError, match="no decision of the event 'order-2'"):
+    with pytest.raises(TrialError, match="There is no trial 'order-2'"):
         study.tell("order-2", 1.0)
 
 
@@ -179,3 +179,16 @@ def test_a_damaged_visit_is_refused(tmp_path):
             file.execute("UPDATE trials SET visit = ? WHERE number = 2", (text,))
         with pytest.raises(StorageError, match=r"Trial 2 .*has been damaged"):
             nr.Study.open(storage=f"sqlite:///{tmp_path}/visits.db")
+
+
+def test_a_database_without_visits_gets_them_once_it_is_opened(tmp_path):
+    url = f"sqlite:///{tmp_path}/visits.db"
+    study = study_of(url)
+    study.tell(study.ask(), 1.0)
+    known = list(study.trials)
+    study.close()
+    with sqlite3.connect(tmp_path / "visits.db") as file:
+        file.execute("ALTER TABLE trials DROP COLUMN visit")
+    again = nr.Study.open(storage=url, clock=Clock())
+    assert list(again.trials) == known
+    assert again.ask(unit="a", event="e").unit == 1

@@ -228,9 +228,10 @@ class Record(Sequence[Trial]):
 
     def _of_event(self, event: str) -> Trial:
         if event not in self.events:
+            have = f"trials 0 .. {len(self) - 1}, none with" if len(self) else "no trial yet, and none with"
             raise TrialError(
-                f"This study has no decision of the event {shown(event)}. Usually it was asked of another study, or "
-                "without `event`.",
+                f"There is no trial {shown(event)}: this study has {have} this event. Usually it was asked of another "
+                "study, or without `event`.",
                 advice="Pass the id to `ask(event=...)` first.",
                 topic="no_trial",
             )

@@ -401,7 +401,7 @@ class SqliteDatabase(Database):
             return "The file is not a SQLite database, or it is damaged; choose another file, or restore a copy."
         if "unable to open" in cause and not making and not self.path.exists():
             return "The file has been deleted or moved: put it back (or open the study anew, which begins it anew)."
-        if "readonly" in cause or "unable to open" in cause:
+        if "readonly" in cause or "unable to open" in cause or "is a view" in cause:
             return "The file or its folder cannot be written to; check the permissions, or choose another place."
         if "full" in cause or "disk I/O" in cause:
             return (
