@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.evaluation.readers import read
+from nilregret._utils.tables import read_table
+from nilregret.evaluation.log import log_of_table
 
 CSV = "id,context.hour,context.device,action,propensity,reward\na,9,mobile,x,0.5,1\nb,,web,y,0.25,\nc,3,web,x,.5,0\n"
 VW = """1:2:0.4 | a c:2
@@ -44,6 +45,10 @@ GITTINS = [
      "record": {"decision_id": "w:2", "t": 0.0, "chosen": 0, "propensity": 0.75, "salt": "w"}},
     {"event": "resolution", "decision_id": "w:2", "kind": "expired", "reward": 0.0},
 ]  # fmt: skip
+
+
+def read(path):
+    return log_of_table(read_table(path))
 
 
 def written(folder, text, name="log.txt"):
@@ -139,9 +144,9 @@ def test_the_log_of_gittins(tmp_path):
         ("action,propensity,reward\nx,nan,1\n", "No row of the log has a propensity"),
         ([dsjson(0, 0, -1, 0.5)], "Event 1 of the log has no usable _label_Action"),
         ([dsjson(0, 7, -1, 0.5)], "Event 1 of the log has no usable _label_Action"),
-        ([dsjson(0, 1, -1, 0.5), dsjson(0, 1, -1, 0.5)], "the same id, 'e0'"),
+        ([dsjson(0, 1, -1, 0.5), dsjson(0, 1, -1, 0.5)], "the same event, 'e0'"),
         ([{"_outcomes": []}], "several slots"),
-        (GITTINS[:1] * 2, "the same id, 'w:0'"),
+        (GITTINS[:1] * 2, "the same event, 'w:0'"),
         ([{"event": "decision"}], "neither a decision nor a resolution of gittins"),
     ],
 )

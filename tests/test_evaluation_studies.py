@@ -115,10 +115,12 @@ def test_what_is_left_out_is_counted():
     made.add(ARMS.points[0], 1.0)
     made.fail(made.ask(), "broken")
     made.ask()
-    result = nr.evaluate(made, "uniform")
+    with pytest.warns(nr.errors.NoRegretWarning, match="1 of 61 decisions with a reward has no propensity"):
+        result = nr.evaluate(made, "uniform")
     assert result.rows == 60
     assert result.left_out == {"added without being asked for": 1, "failed": 1, "without a reward": 1}
-    assert nr.evaluate(made, "uniform", default_reward=0.0).rows == 61
+    with pytest.warns(nr.errors.NoRegretWarning, match="has no propensity"):
+        assert nr.evaluate(made, "uniform", default_reward=0.0).rows == 61
 
 
 def test_losses_of_a_study_that_minimises():

@@ -29,9 +29,11 @@ import numpy as np
 from ..errors import InvalidInput, needs
 from .checks import Array, many, number_in, shown
 from .files import bytes_of, text_in
+from .logs import AMONG, COUNTED, Row, rows_of_records, rows_of_text
 
 ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather", ".gz")
 KINDS = "a CSV table, JSON lines (an object for each row), a JSON list of objects, Parquet or Arrow"
+PROPENSITY = "propensity"
 REWARDS = ("reward", "value")
 LOSSES = ("loss", "cost")  # Minus the rewards, whatever the goal.
 INDEX = re.compile(r"(Unnamed: \d+)?$")  # The name of a data frame's index in a CSV file.
@@ -46,9 +48,9 @@ OF_TRIALS = {
     "number", "state", "reason", "explored", "enqueued", "late", "asked_at", "told_at", "fits", "lease_until",
     "abandoned", "corrected", "repeats", "plays", "scatter", "feasible", "parameters", "point", "context",
     "constraints", "propensity", "std", "metrics", "arm", "arm_name", "id", "defaulted", "late_reward", "sheet",
-    "remarks", "steps",
+    "remarks", "steps", "unit", "event", "kept", "slate", "place", "facts", "given", AMONG, COUNTED,
 }  # fmt: skip
-PREFIXES = ("parameters.", "point.", "context.", "constraints.", "metrics.", "late_values.")
+PREFIXES = ("parameters.", "point.", "context.", "constraints.", "metrics.", "late_values.", "facts.", "given.")
 NESTED = (
     "parameters",
     "point",
@@ -57,9 +59,8 @@ NESTED = (
     "metrics",
     "values",
     "stds",
+    "facts",
 )  # Entries of a trial that hold several values.
-
-Row = dict[str, Any]
 
 
 @final
@@ -173,21 +174,35 @@ class Table:
         return (dict(zip(self.columns, row, strict=True)) for row in zip(*columns, strict=True))
 
     def flat(self) -> Table:
-        """Returns the table with dicts and lists of a trial's entries as columns "parameters.NAME", "point.0"."""
+        """Returns the table with dicts and lists of a trial's entries as columns "parameters.NAME", "point.0".
+
+        Features of a log of another program may be nested: they become columns "context.user.age".
+        """
         found: dict[str, Any] = {}
         for name, column in self.columns.items():
-            nested = [each for each in column if isinstance(each, Mapping | list | tuple)] if name in NESTED else []
-            for key in dict.fromkeys(key for each in nested for key in _entries(each)):
-                found[f"{name}.{key}"] = [_entries(each).get(key) for each in column]
-            if not nested:
+            if name not in NESTED:
+                found[name] = column
+                continue
+            cells = self.values(name)
+            rows = [_entries(each, deep=COUNTED in self.columns) for each in cells]
+            for key in dict.fromkeys(key for row in rows for key in row):
+                found[f"{name}.{key}"] = [row.get(key) for row in rows]
+            if not any(isinstance(each, NESTS) for each in cells):
                 found[name] = column
         return replace(self, columns=found)
 
 
-def _entries(nested: Any) -> Mapping[str, Any]:
+NESTS = (Mapping, list, tuple, np.ndarray)
+
+
+def _entries(nested: Any, *, deep: bool) -> dict[str, Any]:
     if isinstance(nested, Mapping):
-        return {str(key): value for key, value in nested.items()}
-    return {str(i): value for i, value in enumerate(nested)} if isinstance(nested, list | tuple) else {}
+        found: dict[str, Any] = {}
+        for key, value in nested.items():
+            inner = _entries(value, deep=True) if deep and isinstance(value, Mapping) else {"": value}
+            found |= {f"{key}.{name}" if name else str(key): each for name, each in inner.items()}
+        return found
+    return {str(i): value for i, value in enumerate(nested)} if isinstance(nested, NESTS) else {}
 
 
 def is_missing(value: object) -> bool:
@@ -288,7 +303,10 @@ def _table_of_text(text: str, called: str) -> Table:
     if not start:
         raise InvalidInput(f"{called} is empty: it must be {KINDS}.")
     if start[0] == "{":
-        return table_of_records(records_of_text(text, called), called)
+        records = records_of_text(text, called)
+        return table_of_records(rows_of_records(records) or records, called)
+    if (rows := rows_of_text(text)) is not None:
+        return table_of_records(rows, called)
     if start[0] == "[":
         return table_of_records(_listed(text, called), called)
     return Table(called, _of_csv(text, called), texts=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, LARGEST_SEED, LEAST_DELTA, Array, integer, many, number, shown
 from .._utils.numerals import exact, numeral
-from .._utils.tables import table_of
+from .._utils.tables import read_table, table_of
 from ..errors import InvalidInput, warn
 from ..study.study import Study
 from .diagnostics import PropensityCheck, cautions, check_of, covered
@@ -27,7 +27,6 @@ from .estimators import (
     mean_interval,
 )
 from .log import ROUNDING, WAITING, Log, features_of, log_of_table, refuse_outside
-from .readers import read
 from .studies import log_of_study
 from .target import Target, target_of
 
@@ -152,6 +151,9 @@ FLATTERED = (
     "The policy was chosen by means of the very log that it is evaluated on, which flatters it, and its interval is no "
     "guarantee. Evaluate it on decisions that come after it was chosen."
 )
+UNWEIGHED = (
+    "{} of {} with a reward {} no propensity. Such rows teach the reward model, and the other estimates leave them out."
+)
 UNREAD = "Columns {} of the log were not read. Contexts are named context, or context.NAME."
 
 
@@ -232,9 +234,7 @@ def _log(log: Any, actions: Sequence[Any] | None) -> Log:
         if actions is not None:
             raise InvalidInput("The actions of a study are its arms: leave out `actions`.")
         return log_of_study(log)
-    if isinstance(log, str | Path):
-        return read(log, actions)
-    table = table_of(log, "`log`")
+    table = read_table(log) if isinstance(log, str | Path) else table_of(log, "`log`")
     if table is None:
         raise InvalidInput(
             f"`log` is {shown(log)}: it must be a study, a table (a data frame, a mapping of columns or a list of "
@@ -285,6 +285,9 @@ def _evaluated(
     found = estimates(used.rewards, w, *_predicted(used, target.only(told)), most=most)
     effective = effective_sample_size(w)
     said = [*cautions(log, weights, check, effective, overlap), *([FLATTERED] if target.from_log else [])]
+    if alone := len(used.unweighed or ()):
+        total = many(len(used) + alone, "decision")
+        said.append(UNWEIGHED.format(f"{alone:,}", total, "has" if alone == 1 else "have"))
     said += [UNREAD.format(", ".join(map(shown, log.unread)))] if log.unread else []
     return Evaluation(
         estimator=estimator, value=found[estimator], lower=low + span * interval.lower,
@@ -324,8 +327,13 @@ def _overlap(target: Target, log: Log) -> float | None:
 
 def _predicted(log: Log, target: Target) -> tuple[Array, Array]:
     """Returns the predicted rewards of the actions taken and of the policy, each `(n,)`."""
-    n = len(log)
-    model = RewardModel(features_of(log.contexts, n), log.taken, log.rewards, len(log.actions))
+    n, logs = len(log), [log] if log.unweighed is None else [log, log.unweighed]
+    contexts = None if log.contexts is None else [each.context(row) for each in logs for row in range(len(each))]
+    model = RewardModel(
+        features_of(log.contexts if len(logs) == 1 else contexts, sum(len(each) for each in logs)),
+        np.concatenate([each.taken for each in logs]), np.concatenate([each.rewards for each in logs]),
+        len(log.actions),
+    )  # fmt: skip
     taken, expected = np.empty(n), np.empty(n)
     step = max(NUMBERS // len(log.actions), 1)
     for start in range(0, n, step):

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, many, shown
+from .._utils.logs import AMONG, COUNTED
 from .._utils.numerals import exact
 from .._utils.tables import Table
 from ..errors import InvalidInput
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 
 ACTION, PROPENSITY = ("action", "arm"), ("propensity",)
-IDS = ("id", "event_id", "decision_id", "number")
-OTHERS = {*IDS, *ACTION}  # columns that mean something and are not read
+IDS = ("id", "event", "event_id", "decision_id", "number")
+OTHERS = {*IDS, *ACTION, AMONG, COUNTED}  # columns that mean something and are not read
 WAITING = "still waited for, answered or not"  # the reason for which young decisions are left out
 ROUNDING = 1e-6  # by which a propensity of 1 may exceed it in a file of single precision
 NEEDED = (
@@ -56,6 +57,7 @@ class Log:
         unread: names of columns that were of no use.
         study: where the log comes from, or None for other logs.
         recorded: True if the record of a study knows which actions could be chosen in each row.
+        unweighed: rows with a reward and without a propensity, from which the reward model alone learns, or None.
     """
 
     actions: tuple[Any, ...]
@@ -69,6 +71,7 @@ class Log:
     unread: tuple[str, ...] = ()
     study: Study | None = None
     recorded: bool = False
+    unweighed: Log | None = None
 
     def __len__(self) -> int:
         return len(self.taken)
@@ -141,14 +144,40 @@ def log_of_table(table: Table, actions: Sequence[Any] | None = None) -> Log:
         )
     if not len(table):
         raise InvalidInput(f"{table.called} has no decisions, so nothing can be evaluated.")
-    codes, names = _coded(table.values(action), actions)
+    among = _among(table)
+    named = actions if actions is not None or among is None else _all_of(among, table.values(action))
+    codes, names = _coded(table.values(action), named)
     unread = table.unread({action, propensity, reward})
     return checked(
         Log(
             actions=names, taken=codes, propensities=table.numbers(propensity), rewards=table.numbers(reward),
             contexts=_contexts(table), unread=tuple(name for name in unread if name.casefold() not in OTHERS),
+            available=None if among is None else _available(among, names),
         )
     )  # fmt: skip
+
+
+def _among(table: Table) -> list[Sequence[Any] | None] | None:
+    """Returns the actions that could be chosen in each row, or None if no row says it."""
+    column = table.find(AMONG)
+    cells = () if column is None else table.values(column)
+    found: list[Sequence[Any] | None] = [each if isinstance(each, list | tuple) else None for each in cells]
+    return found if any(found) else None
+
+
+def _all_of(among: Sequence[Sequence[Any] | None], taken: Sequence[Any]) -> list[Any]:
+    """Returns all actions, numbers in order, and others as they come."""
+    names = list(dict.fromkeys(name for row, each in enumerate(among) for name in (each or (taken[row],))))
+    return sorted(names) if all(isinstance(name, int) for name in names) else names
+
+
+def _available(among: Sequence[Sequence[Any] | None], names: Sequence[Any]) -> npt.NDArray[np.bool_] | None:
+    """Returns whether each action could be chosen, `(n, N)`, or None if all always could."""
+    code = {name: i for i, name in enumerate(names)}
+    found = np.zeros((len(among), len(names)), dtype=bool)
+    for row, listed in enumerate(among):
+        found[row, [code[name] for name in listed or names if name in code]] = True
+    return None if found.all() else found
 
 
 def checked(log: Log) -> Log:
@@ -170,7 +199,9 @@ def checked(log: Log) -> Log:
         raise InvalidInput(NO_PROPENSITIES, advice=RECORD, topic="no_propensities")
     if not len(p):
         raise InvalidInput("The log has no decisions, so nothing can be evaluated.")
-    return replace(log, propensities=np.minimum(p, 1.0)).only(known, "without a propensity")
+    alone = ~known & ~np.isnan(log.rewards)
+    others = replace(log, available=None, left_out={}).only(alone, "") if alone.any() else log.unweighed
+    return replace(log, propensities=np.minimum(p, 1.0), unweighed=others).only(known, "without a propensity")
 
 
 def _column(table: Table, names: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,11 +34,13 @@ def log_of_study(study: Study) -> Log:
     trials, waiting = counted_trials(study)
     added = [trial.as_corrected().told_order == trial.asked_order for trial in trials]
     queued = sum(trial.enqueued for trial in trials)
-    asked = [
-        trial
-        for trial, new in zip(trials, added, strict=True)
-        if trial.propensity is not None or not (new or trial.enqueued)
-    ]
+    asked: list[Trial] = []
+    alone: list[Trial] = []
+    for trial, new in zip(trials, added, strict=True):
+        if trial.propensity is not None or not (new or trial.enqueued):
+            asked.append(trial)
+        elif trial.reward is not None:
+            alone.append(trial)
     of_others = any(new and trial.propensity is not None for trial, new in zip(trials, added, strict=True))
     if waiting and not asked:
         raise InvalidInput(
@@ -49,18 +52,24 @@ def log_of_study(study: Study) -> Log:
         "added without being asked for": len(trials) - len(asked) - queued, "named by `enqueue`": queued,
         WAITING: waiting,
     }  # fmt: skip
-    log = Log(
-        actions=tuple(range(len(domain))),
-        taken=np.array([trial.arm for trial in asked], dtype=np.intp),
-        propensities=np.array([trial.propensity for trial in asked], dtype=np.float64),
-        rewards=np.array([trial.reward for trial in asked], dtype=np.float64),
-        contexts=_contexts(study, asked), study=study,
-        available=study.replica.roster.playable_at([trial.asked_order for trial in asked]),
+    log = replace(
+        _of_trials(study, asked), available=study.replica.roster.playable_at([trial.asked_order for trial in asked]),
         least=None if of_others else _least(study, len(domain)),  # The policy of others may have had no floor.
         recorded=not of_others, left_out={reason: count for reason, count in left_out.items() if count},
+        unweighed=_of_trials(study, alone) if alone else None,
     )  # fmt: skip
     failed = np.array([trial.state == "failed" for trial in asked], dtype=bool)
     return checked(log.only(~failed, "failed"))
+
+
+def _of_trials(study: Study, trials: list[Trial]) -> Log:
+    return Log(
+        actions=tuple(range(len(_arms_of(study)))),
+        taken=np.array([trial.arm for trial in trials], dtype=np.intp),
+        propensities=np.array([trial.propensity for trial in trials], dtype=np.float64),
+        rewards=np.array([trial.reward for trial in trials], dtype=np.float64),
+        contexts=_contexts(study, trials), study=study,
+    )  # fmt: skip
 
 
 def _arms_of(study: Study) -> Arms:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._utils.checks import shown
-from .._utils.tables import Row, arrow_modules, csv_writer
+from .._utils.logs import Row
+from .._utils.tables import arrow_modules, csv_writer
 from ..domains.domain import Arms, Domain
 from ..domains.options import option_key
 from ..domains.parameters import Choice, option_texts

@@ -14,148 +14,31 @@ A number is of this study unless the row's `asked_at` says that the trial was as
 
 from __future__ import annotations
 
-import itertools
-import json
-from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, final
+from typing import Any
 
-import numpy as np
-
-from .._utils.checks import LARGEST_WHOLE, Array, frozen, number, shown
-from .._utils.numerals import exact
-from .._utils.tables import REWARDS, Table, is_missing, read_table, table_of
-from ..domains.domain import Arms, Domain, Space, sides
-from ..domains.parameters import Choice, Int, Parameter, option_place, option_texts
+from .._utils.checks import many, shown
+from .._utils.logs import COUNTED
+from .._utils.tables import Table, read_table, table_of
+from ..domains.domain import Arms
+from ..domains.parameters import Choice, Parameter, option_texts
 from ..errors import InvalidInput, NoRegretError, warn
-from ..policy.engines import Decision
 from ..storage.trial import Trial
 from .direction import Goal
 from .function import space_of
 from .inputs import Inputs
-from .play_rewards import Rewards, Told
 from .replica import Replica
+from .rows import Imported, Reader, in_row
 from .transaction import Transaction
 
-NUMBER, ASKED, PROPENSITY, STD = "number", "asked_at", "propensity", "std"
-METRICS, VALUES, STDS = "metrics.", "values.", "stds."
-STATE, REASON, STEPS, STOPPED = "state", "reason", "steps", "stopped"
-SHEET, REMARKS, FAILED = "sheet", "remarks", "failed"  # Columns of a sheet (`Study.sheet`), and a word in it.
+UNREAD = (
+    "{} has columns that were not read: {}. Read are the parameters, the contexts, `{}`, `std`, `propensity`, "
+    "`number`, constraints.0, ..., and numbers in columns metrics.NAME."
+)
+UNWEIGHED = "{} of {} {} no propensity. Such rows teach the policy, and `evaluate` leaves them out."
 DONE = "done by hand at other values, as trial {}"  # The reason for which a trial of a sheet is abandoned.
-ARMS = ("arm", "action", "arm_name")
-ROUNDED = 1e-6  # Share of a range, or of an answer, that a spreadsheet may round away.
-AS_NEW = "Without the column `number` all rows are added as new trials."
-
-
-Steps = tuple[tuple[int, float], ...]
-
-
-@final
-class Imported(NamedTuple):
-    """A row of a table with a reward, checked.
-
-    Attributes:
-        row: its number in the table, from 1.
-        decision: the point, or None if only a number says of which trial the row is.
-        context: `(c,)`, or None.
-        reward: reward (loss), or the average of several plays.
-        told: the answer of which `reward` is part.
-        propensity: probability with which the point was chosen, or None.
-        number: of a trial of the study that was exported, or None.
-        asked_at: time of that trial, Unix seconds, or None.
-        sides: of contexts and points, `(c + d,)`, the units of rounding.
-        sheet: True if the row is of a sheet, on which a person may have set other values.
-        failed: why the trial of the sheet failed, or None.
-        steps: step and value of each report of the trial.
-        stopped: why the trial was stopped, or None.
-    """
-
-    row: int
-    decision: Decision | None
-    context: Array | None
-    reward: float
-    told: Told
-    propensity: float | None
-    number: int | None
-    asked_at: float | None
-    sides: Array
-    sheet: bool = False
-    failed: str | None = None
-    steps: Steps = ()
-    stopped: str | None = None
-
-    def trial(self, trials: Sequence[Trial]) -> Trial | None:
-        """Returns the trial of the study to which the row belongs, or None if the row is a new one.
-
-        Raises:
-            InvalidInput: the trial is of another point.
-        """
-        if self.number is None or self.number >= len(trials):
-            if self.sheet and self.number is not None:
-                raise InvalidInput(
-                    f"the study has no trial {self.number}. A row of a sheet without `number` is a new trial."
-                )
-            if self.decision is None:
-                raise InvalidInput(
-                    f"the study has no trial {self.number}, and no column has its parameters or its point."
-                )
-            return None
-        known = trials[self.number]
-        if self.asked_at is not None and abs(self.asked_at - known.asked_at) > _rounding(self.asked_at):
-            return None
-        if not self.is_at(known) and (not self.sheet or self.failed is not None):
-            where = known.point.tolist() if known.parameters is None else known.parameters
-            if self.sheet:
-                raise InvalidInput(
-                    f"trial {known.number} failed at other values than asked, {shown(where)}, and a record has "
-                    "failures of what was asked alone. Put the values asked back, or leave its value empty."
-                )
-            raise InvalidInput(
-                f"trial {known.number} was asked at {shown(where)}"
-                + ("" if known.context is None else " and its context")
-                + f", and the row is of another point. Usually the file is of another study, or was edited. {AS_NEW}"
-            )
-        return known
-
-    def is_at(self, known: Trial) -> bool:
-        """Returns whether the row is of the point and context of a trial."""
-        if self.decision is None:
-            return True
-        of_contexts = 0 if self.context is None else len(self.context)
-        same = self.context is None or _close(self.context, known.context, ROUNDED * self.sides[:of_contexts])
-        arm = self.decision.arm
-        near = ROUNDED * self.sides[of_contexts:]
-        return same and (_close(self.decision.point, known.point, near) if arm is None else arm == known.arm)
-
-    def repeats(self, known: Trial) -> bool:
-        """Returns whether a trial has this answer already, but for the digits that a spreadsheet rounds away."""
-        told, metrics = self.told, known.metrics
-        return (
-            known.reward is not None
-            and all(map(_close, (self.reward, *(other.value for other in told.others)), known.values or ()))
-            and all(std is None or _close(std, now) for std, now in zip(_stds(told), _stds(known), strict=True))
-            and (told.constraints is None or _close(told.constraints, known.constraints))
-            and (told.plays is None or told.plays.times == known.times)
-            and all(_close(value, metrics.get(name)) for name, value in told.measured)
-        )
-
-
-def _stds(answer: Told | Trial) -> list[float | None]:
-    return [answer.std, *(other.std for other in answer.others)]
-
-
-def _close(told: Any, known: Any, most: Any = None) -> bool:
-    """Returns whether numbers are equal up to rounding, by a share of them or by `most`."""
-    if known is None or np.shape(told) != np.shape(known):
-        return False
-    return bool((np.abs(told - known) <= (ROUNDED * np.abs(known) if most is None else most)).all())
-
-
-def _rounding(time: float) -> float:
-    """Returns the seconds by which a spreadsheet may have rounded a time: a unit of its last digit."""
-    exponent = Decimal(repr(time)).normalize().as_tuple().exponent
-    return 10.0**exponent if isinstance(exponent, int) else 0.0
 
 
 def _taken(calls: Transaction, row: Imported) -> Trial:
@@ -198,13 +81,9 @@ def _done_by_hand(calls: Transaction, row: Imported, known: Trial) -> Trial:
     return added
 
 
-def _at(error: NoRegretError, row: int, called: str) -> NoRegretError:
-    return type(error)(
-        f"Row {row} of {called}: {error.what} Nothing was recorded.", advice=error.advice, topic=error.topic
-    )
-
-
-def taking(source: Any, replica: Replica, goal: Goal, name: str) -> Callable[[Transaction], list[Trial]]:
+def taking(
+    source: Any, replica: Replica, goal: Goal, name: str, *, propensities: bool
+) -> Callable[[Transaction], list[Trial]]:
     """Returns a function that adds or tells the rows of a table in a transaction, and returns their trials.
 
     Args:
@@ -212,6 +91,7 @@ def taking(source: Any, replica: Replica, goal: Goal, name: str) -> Callable[[Tr
         replica: of the study.
         goal: of the study.
         name: of the study.
+        propensities: whether the study records propensities.
 
     Raises:
         InvalidInput: nothing can be read, or a row cannot be used.
@@ -222,12 +102,16 @@ def taking(source: Any, replica: Replica, goal: Goal, name: str) -> Callable[[Tr
             f"{shown(source)} is no table: give the path of a file, a data frame, a mapping of columns or a list of "
             "dicts."
         )
-    reader = Reader(table.flat(), replica.inputs, goal, replica.roster.names)
+    reader = Reader(_of_study(table.flat(), replica.inputs, goal), replica.inputs, goal, replica.roster.names)
     reader.check_sheet(name)
     rows = reader.rows()
     if not rows:
         raise InvalidInput(f"{table.named}, and no row has a reward in column {reader.reward}: nothing was read.")
-    reader.warn_unread()
+    if unread := reader.unread():
+        warn(UNREAD.format(table.called, ", ".join(map(shown, unread)), reader.reward))
+    without = sum(row.propensity is None for row in rows)
+    if without and isinstance(replica.policy.domain, Arms) and (propensities or without < len(rows)):
+        warn(UNWEIGHED.format(f"{without:,}", many(len(rows), "row"), "has" if without == 1 else "have"))
 
     def take(calls: Transaction) -> list[Trial]:
         taken = []
@@ -235,281 +119,53 @@ def taking(source: Any, replica: Replica, goal: Goal, name: str) -> Callable[[Tr
             try:
                 taken.append(_taken(calls, row))
             except NoRegretError as error:
-                raise _at(error, row.row, table.called) from None
+                raise in_row(error, row.row, table.called) from None
         return taken
 
     return take
 
 
-@final
-class Reader:
-    """Reads the rows of a table as trials.
+def _of_study(table: Table, inputs: Inputs, goal: Goal) -> Table:
+    """Returns a log of another program with the contexts and the goal of a study. Other tables stay as they are.
 
     Args:
         table: flat.
         inputs: checks of the study.
         goal: of the study.
-        names: of arms, by number.
 
-    Attributes:
-        reward: the column of rewards.
+    Raises:
+        InvalidInput: two features may be meant by a context.
     """
+    if COUNTED not in table.columns:
+        return table
+    columns = dict(table.columns)
+    if goal == "minimize":
+        columns["reward"] = [None if value is None else 0.0 - value for value in columns["reward"]]
+    context = inputs.policy.context
+    space = None if context is None else space_of(context)
+    for name, parameter in () if space is None else space.parameters.items():
+        if (column := _feature(table, name, parameter)) is not None:
+            columns[f"context.{name}"] = column
+    return replace(table, columns=columns)
 
-    def __init__(self, table: Table, inputs: Inputs, goal: Goal, names: Mapping[int, str]) -> None:
-        self._table, self._inputs, self._names = table, inputs, names
-        self._domain: Any = inputs.policy.domain
-        self._context = inputs.policy.context
-        self._sides = sides(self._domain, self._context)
-        self._columns: dict[str, str | None] = {}  # The column of each entry that was looked for.
-        named = [name for space in self._spaces() for name in space.parameters]
-        self._values = self._columns_of_values(named, goal)
-        self.reward = next(iter(self._values.values()))
-        self._limits = self._numbered("constraints")
-        self._metrics = [name for name in table.columns if name.startswith(METRICS)]
-        self._sheet = table.find(SHEET)
-        own = STEPS in named and table.find(f"parameters.{STEPS}") is None  # The column is the parameter.
-        self._curves = None if own else table.find(STEPS)
-        self._by_number = False  # Whether only numbers say of which trials the rows are.
-        self._where = self._reader_of_points()
 
-    def _columns_of_values(self, named: Sequence[str], goal: Goal) -> dict[str, str]:
-        """Returns the column of each objective by name."""
-        table, names = self._table, self._inputs.policy.objective_names
-        if len(names) > 1:
-            return {name: self._column_of(VALUES, name, "" if name in named else name) for name in names}
-        column, loss = table.reward(named)
-        if loss and goal == "maximize":
+def _feature(table: Table, name: str, parameter: Parameter) -> list[Any] | None:
+    """Returns the cells of a feature "NAME", "namespace.NAME", or one for each option, "NAME=OPTION", or None."""
+    features = {column.removeprefix("context."): column for column in table.columns if column.startswith("context.")}
+
+    def find(name: str) -> str | None:
+        found = [key for key in features if key == name] or [key for key in features if key.endswith(f".{name}")]
+        if len(found) > 1:
             raise InvalidInput(
-                f"{table.named}: `{column}` is a loss by its name, and the study maximises rewards. Nothing was "
-                "recorded. Give a column `reward`, which is minus the loss, or make the study with goal 'minimize'."
+                f"{table.called} has the features {shown(found)}, and the study has a context {name}: which of them is "
+                "meant? Rename the context as one of them, namespace included.",
             )
-        return {names[0]: column}
+        return features[found[0]] if found else None
 
-    def _column_of(self, prefix: str, name: str, bare: str) -> str:
-        """Returns the column of an objective: "values.NAME", its number in a list, or its bare name."""
-        place = self._inputs.policy.objective_names.index(name)
-        found = self._table.find(f"{prefix}{name}", f"{prefix}{place}", *[bare] * bool(bare))
-        if found is None:
-            raise InvalidInput(f"{self._table.named}: one of them must be `{prefix}{name}`, the value of an objective.")
-        return found
-
-    def rows(self) -> list[Imported]:
-        """Returns the rows that have a reward, a failure or a stop."""
-        wanted = (self._failed, self._is_told, self._stopped)
-        return [self._row(i) for i in range(len(self._table)) if any(is_wanted(i) for is_wanted in wanted)]
-
-    def _is_told(self, i: int) -> bool:
-        return any(self._table.number(column, i) is not None for column in self._values.values())
-
-    def check_sheet(self, name: str) -> None:
-        """Raises an error if the table is a sheet of another study, or has an answer in part."""
-        if self._sheet is None:
-            return
-        for i, cell in enumerate(self._table.columns[self._sheet]):
-            if not is_missing(cell) and str(cell) != name:
-                raise self._table.wrong(self._sheet, i, f"{name!r}, the study of the sheet")
-            alone = next((each for each in self._limits if self._table.number(each, i) is not None), None)
-            if alone and self._failed(i) is None and not self._is_told(i):
-                error = f"`{alone}` has a value and `{self.reward}` has none: fill in both, or neither."
-                raise _at(InvalidInput(error), i + 1, self._table.called)
-
-    def _failed(self, i: int) -> str | None:
-        """Returns why the trial of a row of a sheet failed, or None."""
-        cell = self._table.columns[self.reward][i]
-        if self._sheet is None or not isinstance(cell, str) or cell.strip().casefold() != FAILED:
-            return None
-        if self._whole(NUMBER, i) is None:
-            raise self._table.wrong(self.reward, i, "a number, since the row has no number of a trial that could fail")
-        column = self._table.find(REMARKS)
-        said = None if column is None else self._table.columns[column][i]
-        return FAILED if is_missing(said) else str(said).strip()
-
-    def _steps(self, i: int) -> Steps:
-        """Returns step and value of each report in a row, checked. Of a CSV file, they are JSON."""
-        if self._curves is None:
-            return ()
-        found = self._table.columns[self._curves][i]
-        try:
-            listed = json.loads(found) if isinstance(found, str) and found else found
-            pairs = [(step, value) for step, value in ([] if is_missing(listed) else listed)]
-        except (TypeError, ValueError, RecursionError):
-            raise self._table.wrong(self._curves, i, "a list of pairs, a step and a value each") from None
-        whole = [(int(step) if isinstance(step, float) and step.is_integer() else step, value) for step, value in pairs]
-        steps = tuple(self._inputs.report(step, value) for step, value in whole)
-        if any(later <= step for (step, _), (later, _) in itertools.pairwise(steps)):
-            raise self._table.wrong(self._curves, i, "a list of pairs, whose steps grow")
-        return steps
-
-    def _stopped(self, i: int) -> str | None:
-        """Returns why the trial of a row was stopped, or None."""
-        state, reason = (self._table.find(name) for name in (STATE, REASON))
-        if state is None or self._table.columns[state][i] != STOPPED or self._is_told(i) or not self._steps(i):
-            return None
-        said = None if reason is None else self._table.columns[reason][i]
-        return STOPPED if is_missing(said) else str(said)
-
-    def warn_unread(self) -> None:
-        """Warns of columns that mean nothing to the study."""
-        known = {column for column in self._columns.values() if column}
-        known |= {*self._values.values(), *self._limits, *self._metrics, self._curves or STEPS}
-        known |= {REWARDS[0]} if len(self._values) > 1 else set()  # It repeats the first objective.
-        if unread := self._table.unread(known):
-            warn(
-                f"{self._table.called} has columns that were not read: {', '.join(map(shown, unread))}. Read are the "
-                f"parameters, the contexts, `{self.reward}`, `std`, `propensity`, `number`, constraints.0, ..., and "
-                "numbers in columns metrics.NAME."
-            )
-
-    def _row(self, i: int) -> Imported:
-        failed = self._failed(i)
-        try:
-            steps, stopped = self._steps(i), self._stopped(i)
-            metrics = {name.removeprefix(METRICS): self._table.number(name, i) for name in self._metrics}
-            told, reward = self._inputs.observation(
-                self._told(i, failed=(failed or stopped) is not None), self._constraints(i), self._std(i),
-                {name: value for name, value in metrics.items() if value is not None},
-            )  # fmt: skip
-            where = self._where(i)
-            p = self._number(PROPENSITY, i)
-            return Imported(
-                i + 1, where,
-                None if self._by_number else self._inputs.context(self._at("context", self._context, i)),
-                reward, told, None if p is None else number(PROPENSITY, p, low=0.0, open_low=True, high=1.0),
-                self._whole(NUMBER, i), self._number(ASKED, i), self._sides, self._sheet is not None, failed,
-                steps, stopped,
-            )  # fmt: skip
-        except InvalidInput as error:
-            if error.what.startswith("Row "):  # of a cell
-                raise error
-            raise _at(error, i + 1, self._table.called) from None
-
-    def _std(self, i: int) -> float | dict[str, float] | None:
-        if len(self._values) == 1:
-            return self._number(STD, i)
-        found = {name: self._number(f"{STDS}{name}", i) for name in self._values}
-        for j, name in enumerate(self._values):
-            found[name] = self._number(f"{STDS}{j}", i) if found[name] is None else found[name]
-        return {name: std for name, std in found.items() if std is not None} or None
-
-    def _told(self, i: int, *, failed: bool) -> float | Rewards | dict[str, float]:
-        if len(self._values) > 1:
-            cells = {name: 0.0 if failed else self._table.number(column, i) for name, column in self._values.items()}
-            return {name: value for name, value in cells.items() if value is not None}
-        if failed:
-            return 0.0
-        reward, plays = self._table.number(self.reward, i), self._number("plays", i) or 1.0
-        mean = 0.0 if reward is None else reward
-        if plays <= 1:
-            return mean
-        return Rewards(count=int(plays), sum=0.0, squares=self._number("scatter", i) or 0.0, about=mean)
-
-    def _constraints(self, i: int) -> list[float] | None:
-        limits = [self._table.number(column, i) for column in self._limits]
-        known = [value for value in limits if value is not None]
-        fewer = self._inputs.policy.constraint_count == 0 and limits[: len(known)] == known
-        return known if known and (len(known) == len(limits) or fewer) else None
-
-    # -- points --------------------------------------------------------------------------------------------------
-
-    def _reader_of_points(self) -> Any:
-        """Returns the function that reads the point of a row."""
-        space, table = space_of(self._domain), self._table
-        named = space is not None and any(self._column("parameters", name) for name in space.parameters)
-        if named or (space is None and self._numbered("point")):
-            return self._point
-        if isinstance(self._domain, Arms) and (column := table.find(*ARMS)):
-            self._columns["arm"] = column
-            return lambda i: self._arm(column, i)
-        if table.find(NUMBER):
-            self._by_number = True
-            return lambda i: None if self._whole(NUMBER, i) is not None else self._point(i)
-        return self._point
-
-    def _point(self, i: int) -> Decision:
-        decision = self._inputs.point(self._at("parameters" if space_of(self._domain) else "point", self._domain, i))
-        arm = self._number_of_arm("arm", i) if isinstance(self._domain, Arms) else None
-        same = arm is not None and np.array_equal(self._domain.points[arm], decision.point)  # Arms may coincide.
-        return decision._replace(arm=arm) if same else decision
-
-    def _arm(self, column: str, i: int) -> Decision:
-        """Returns the arm of a name or a number."""
-        cell, domain = self._table.columns[column][i], self._domain
-        named = [arm for arm, name in self._names.items() if name == cell]
-        arm = named[0] if len(named) == 1 else self._number_of_arm(column, i)
-        if arm is None:
-            raise self._table.wrong(column, i, f"an arm, 0 to {len(domain) - 1}, or the name of one")
-        return Decision(frozen(domain.points[arm].copy()), arm, explored=False)
-
-    def _number_of_arm(self, column: str, i: int) -> int | None:
-        try:
-            value = self._number(column, i)
-        except InvalidInput:
-            return None
-        return int(value) if value is not None and value in range(len(self._domain)) else None
-
-    def _at(self, prefix: str, domain: Domain | None, i: int) -> Any:
-        space = None if domain is None else space_of(domain)
-        if domain is None:
-            return None
-        if space is None:
-            columns = self._numbered(prefix)
-            if not columns:
-                raise InvalidInput(f"{self._table.named}: {prefix}.0, ... are missing.")
-            return [self._table.number(name, i, boolean=False) for name in columns]
-        named = {name: self._value(prefix, name, each, space, i) for name, each in space.parameters.items()}
-        if space.conditions is None:
-            return named
-        active = {name for name in named if space.conditions.is_active(name, named)}
-        return {name: value for name, value in named.items() if name in active}
-
-    def _value(self, prefix: str, name: str, parameter: Parameter, space: Space, i: int) -> Any:
-        column = self._column(prefix, name)
-        if column is None:
-            if space.conditions is not None and name in space.conditions.needs:
-                return None
-            raise InvalidInput(
-                f"{self._table.named}, and no column {prefix}.{name}: the study has a parameter of that name."
-            )
-        if not isinstance(parameter, Choice):
-            value = self._table.number(column, i, boolean=False)
-            return int(value) if isinstance(parameter, Int) and value is not None and value.is_integer() else value
-        cell = self._table.columns[column][i]
-        if is_missing(cell) and (self._table.texts or cell != ""):
-            return None
-        place = option_place(parameter, cell, texts=self._table.texts)
-        if place is None:
-            raise self._table.wrong(column, i, f"one of {shown(option_texts(parameter))}")
-        return parameter.options[place]
-
-    # -- columns -------------------------------------------------------------------------------------------------
-
-    def _spaces(self) -> list[Space]:
-        domains = (self._domain, self._context)
-        return [space for each in domains if each is not None and (space := space_of(each)) is not None]
-
-    def _column(self, prefix: str, name: str) -> str | None:
-        """Returns the column of a parameter, whose prefix may be left out."""
-        key = f"{prefix}.{name}"
-        if key not in self._columns:
-            self._columns[key] = next((each for each in (key, name) if each in self._table.columns), None)
-        return self._columns[key]
-
-    def _numbered(self, prefix: str) -> list[str]:
-        """Returns the columns "prefix.0", "prefix.1", ..."""
-        count = len(self._table.columns)
-        return [name for name in (f"{prefix}.{i}" for i in range(count)) if name in self._table.columns]
-
-    def _number(self, name: str, i: int) -> float | None:
-        if name not in self._columns:
-            self._columns[name] = self._table.find(name)
-        column = self._columns[name]
-        return None if column is None else self._table.number(column, i)
-
-    def _whole(self, name: str, i: int) -> int | None:
-        value = self._number(name, i)
-        if value is None:
-            return None
-        number(name, value, low=0.0, high=LARGEST_WHOLE)
-        if value != int(value):
-            raise InvalidInput(f"`{name}` is {exact(value)}: it must be a whole number.")
-        return int(value)
+    if (column := find(name)) is not None:
+        return list(table.columns[column])
+    texts = option_texts(parameter) if isinstance(parameter, Choice) else []
+    levels = {text: table.columns[each] for text in texts if (each := find(f"{name}={text}")) is not None}
+    if not levels:
+        return None
+    return [next((text for text, cells in levels.items() if cells[i]), None) for i in range(len(table))]

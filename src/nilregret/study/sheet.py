@@ -35,7 +35,7 @@ from ..policy.state import State
 from ..storage.trial import Trial
 from .direction import has_channels
 from .function import Axis, axes, is_active, space_of, value_at
-from .importing import ARMS, REMARKS, SHEET, STEPS, VALUES
+from .rows import ARMS, REMARKS, SHEET, STEPS, VALUES
 from .transaction import Transaction
 
 ENDINGS = (".csv", ".html")

@@ -621,7 +621,8 @@ class Study(Queries[D]):
         >>> other.trials[0].reward
         0.5
         """
-        taken = self._write(importing.taking(table, self.replica, self.goals[0], self.name), self._calls)
+        take = importing.taking(table, self.replica, self.goals[0], self.name, propensities=self.propensities)
+        taken = self._write(take, self._calls)
         self._after_tell()
         return taken
 
