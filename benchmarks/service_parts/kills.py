@@ -1,5 +1,6 @@
 """Servers are killed under load: what was acknowledged must be on record, once, and a retry must get the same."""
 
+import math
 import random
 import threading
 import time
@@ -10,6 +11,10 @@ from .servers import Connection, Server
 
 REPORTING = 0.2  # how often a decision reports steps
 OFTEN, MANY = 0.004, 1000  # how often so many decisions are asked for at once, which takes several transactions
+WAIT = 1.0  # seconds for which a study collects the rewards of a decision
+COLLECTING = {
+    "deadline": WAIT, "on_deadline": "abandon", "default_reward": None, "late": "count", "reward": "sum"
+}  # fmt: skip
 
 
 def reward(number):
@@ -20,8 +25,9 @@ def reward(number):
 class Worker(threading.Thread):
     """Asks and tells, each request again until it is answered, at whichever server."""
 
-    def __init__(self, name, ports, stop, seed, study="shop", token=None):
+    def __init__(self, name, ports, stop, seed, study="shop", token=None, *, collecting=False):
         super().__init__(daemon=True)
+        self.collecting, self.metrics = collecting, {}
         self.label, self.ports, self.stop, self.rng = name, ports, stop, random.Random(seed)
         self.study, self._at, self._token = study, f"/v1/studies/{study}", token
         self.decisions, self.told, self.wrong, self.retries, self.error = {}, {}, [], 0, None
@@ -41,7 +47,7 @@ class Worker(threading.Thread):
                 connection.close()
 
     def _round(self, key):
-        many = self.rng.random() < OFTEN
+        many = not self.collecting and self.rng.random() < OFTEN
         body = {"count": MANY} if many else {}
         said = self._until("POST", f"{self._at}/decisions", body, 201, key)["decisions"]
         if len(said) != (MANY if many else 1):
@@ -52,6 +58,9 @@ class Worker(threading.Thread):
             again = self._until("POST", f"{self._at}/decisions", body, 201, key)["decisions"]
             if again != said:
                 self.wrong.append((key, said, again))
+        if self.collecting:
+            self._collected(decision)
+            return
         if self.rng.random() < REPORTING and self._reported(decision):
             return
         path, value = f"{self._at}/decisions/{decision['id']}/reward", reward(decision["number"])
@@ -60,6 +69,24 @@ class Worker(threading.Thread):
             if (answer["number"], answer["reward"]) != (decision["number"], value):
                 self.wrong.append((key, answer))
         self.told[decision["number"]] = value
+
+    def _collected(self, decision):
+        """Some rewards of a decision, each by its key, of which some are sent twice."""
+        number, path = decision["number"], f"{self._at}/decisions/{decision['id']}/reward"
+        keys = [f"k{i}" for i in range(self.rng.randrange(4))]
+        for i, key in enumerate(keys):
+            for _ in range(2 if self.rng.random() < 0.2 else 1):
+                self._until("PUT", path, {"reward": reward(number + i), "key": key}, 200)
+            self.metrics[number] = self.metrics.get(number, {}) | {key: reward(number + i)}
+        if keys:
+            self.told[number] = math.fsum(self.metrics[number].values())
+
+    def after_the_wait(self):
+        """Asks once more when all waits are over, so that the rewards are told."""
+        time.sleep(WAIT)
+        key = f"{self.label}-end"
+        said = self._until("POST", f"{self._at}/decisions", {}, 201, key)["decisions"]
+        self.decisions |= {(key, each["number"]): each for each in said}
 
     def _reported(self, decision):
         """Whether a decision was stopped after its reports, some of which are sent twice."""
@@ -109,11 +136,14 @@ def run(url, *, kills, servers=2, workers=4, every=0.5, seed=0):
     """
     policy = nr.gp_ucb(nr.Arms.grid(0, 1, 100), nr.SquaredExponential(0.2), noise=0.1)
     nr.Study(policy, storage=url, name="shop").close()
+    nr.Study(policy, storage=url, name="basket", about={"service": COLLECTING}).close()
     rng, stop = random.Random(seed), threading.Event()
     up = [Server.of_studies(url) for _ in range(servers)]
     for server in up:
         server.begin()
-    crowd = [Worker(f"w{i}", [server.port for server in up], stop, seed + i) for i in range(workers)]
+    ports = [server.port for server in up]
+    crowd = [Worker(f"w{i}", ports, stop, seed + i) for i in range(workers)]
+    crowd += [Worker("c", ports, stop, seed, "basket", collecting=True)]
     try:
         for worker in crowd:
             worker.start()
@@ -129,9 +159,11 @@ def run(url, *, kills, servers=2, workers=4, every=0.5, seed=0):
         stop.set()
         for worker in crowd:
             worker.join(600)
+        crowd[-1].after_the_wait()
         for server in up:
             server.kill()
-    return judged(url, crowd)
+    (facts, wrong), (more, others) = judged(url, crowd[:-1]), judged(url, crowd[-1:])
+    return facts | {"collected": sum(map(len, crowd[-1].metrics.values())), "sums": more["rewards"]}, wrong + others
 
 
 def _retries(crowd):
@@ -163,6 +195,12 @@ def judged(url, crowd):
         f"the reward of {number} was acknowledged, and is not on record"
         for number, value in told.items()
         if number >= len(trials) or trials[number].reward != value
+    ]
+    wrong += [
+        f"the rewards of {number} are {trials[number].metrics} on record, and were {metrics}"
+        for worker in crowd
+        for number, metrics in worker.metrics.items()
+        if number < len(trials) and trials[number].metrics != metrics
     ]
     curves = {number: curve for worker in crowd for number, curve in worker.curves.items()}
     wrong += [

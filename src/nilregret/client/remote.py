@@ -15,6 +15,7 @@ from ..algorithms.schema import table_of
 from ..domains.domain import Space
 from ..evaluation.estimators import Estimator
 from ..serialize import from_plain
+from ..serve.wire import change_messages as c
 from ..serve.wire import messages as m
 from ..serve.wire.evaluation_messages import EvaluationRequest, EvaluationResult
 from ..serve.wire.messages import segment
@@ -247,37 +248,37 @@ class RemoteStudy:
         )  # fmt: skip
         return self._session.send("POST", f"{self.path}/observations", body, m.Observation, key_header(key))
 
-    def arms(self) -> list[m.ArmSaid]:
+    def arms(self) -> list[c.ArmSaid]:
         """Returns all arms by number, the retired ones included."""
-        return self._session.get(f"{self.path}/arms", m.ArmsSaid).arms
+        return self._session.get(f"{self.path}/arms", c.ArmsSaid).arms
 
     def add_arms(
         self, points: Points, *, names: Sequence[str | None] | None = None,
         about: Sequence[Mapping[str, Any] | None] | None = None, key: str | None = None,
-    ) -> list[m.ArmSaid]:  # fmt: skip
+    ) -> list[c.ArmSaid]:  # fmt: skip
         """Adds arms to the study, and returns them (see `Study.add_arms`)."""
         given = plain("points", points)
         rows = [given] if isinstance(given, dict) else given
         of = zip(rows, names or [None] * len(rows), about or [None] * len(rows), strict=True)
         arms = [
-            m.NewArm(parameters=row, name=name, about=plain("about", facts))
+            c.NewArm(parameters=row, name=name, about=plain("about", facts))
             if isinstance(row, dict)
-            else m.NewArm(point=row if isinstance(row, list) else [row], name=name, about=plain("about", facts))
+            else c.NewArm(point=row if isinstance(row, list) else [row], name=name, about=plain("about", facts))
             for row, name, facts in of
         ]
-        return self._session.send("POST", f"{self.path}/arms", m.ArmsRequest(arms), m.ArmsSaid, key_header(key)).arms
+        return self._session.send("POST", f"{self.path}/arms", c.ArmsRequest(arms), c.ArmsSaid, key_header(key)).arms
 
-    def retire_arm(self, arm: int) -> m.ArmSaid:
+    def retire_arm(self, arm: int) -> c.ArmSaid:
         """Retires an arm, and returns it: no later decision plays it (see `Study.retire_arm`)."""
-        return self._put_arm(arm, m.ArmRequest(retired=True))
+        return self._put_arm(arm, c.ArmRequest(retired=True))
 
-    def restore_arm(self, arm: int) -> m.ArmSaid:
+    def restore_arm(self, arm: int) -> c.ArmSaid:
         """Brings a retired arm back, and returns it."""
-        return self._put_arm(arm, m.ArmRequest(retired=False))
+        return self._put_arm(arm, c.ArmRequest(retired=False))
 
-    def describe_arm(self, arm: int, *, name: str | None = None, about: Mapping[str, Any] | None = None) -> m.ArmSaid:
+    def describe_arm(self, arm: int, *, name: str | None = None, about: Mapping[str, Any] | None = None) -> c.ArmSaid:
         """Records a name of an arm, facts about it, or both, and returns the arm."""
-        return self._put_arm(arm, m.ArmRequest(name=name, about=plain("about", about)))
+        return self._put_arm(arm, c.ArmRequest(name=name, about=plain("about", about)))
 
     def widen(self, /, *, was: Mapping[str, Any] | None = None, key: str | None = None, **parameters: Any) -> Space:
         """Records another space of the study, and returns it (see `Study.widen`).
@@ -288,13 +289,13 @@ class RemoteStudy:
             parameters: changed and new parameters.
         """
         tables = {name: plain(name, table_of(each)) for name, each in Space(**parameters).declared.items()}
-        body = m.WidenRequest(tables, plain("was", was))
+        body = c.WidenRequest(tables, plain("was", was))
         found: Space = from_plain(
-            self._session.send("POST", f"{self.path}/widen", body, m.SpaceSaid, key_header(key)).space
+            self._session.send("POST", f"{self.path}/widen", body, c.SpaceSaid, key_header(key)).space
         )
         return found
 
-    def enqueue(self, points: Points | Mapping[str, Any] | int, *, key: str | None = None) -> list[m.EntrySaid]:
+    def enqueue(self, points: Points | Mapping[str, Any] | int, *, key: str | None = None) -> list[c.EntrySaid]:
         """Adds points to try first, and returns them as they wait (see `Study.enqueue`).
 
         Args:
@@ -305,21 +306,21 @@ class RemoteStudy:
         given = plain("points", points)
         rows = given if isinstance(given, list) and not any(isinstance(each, float) for each in given) else [given]
         kinds = {dict: "parameters", int: "arm"}
-        body = m.EnqueueRequest([m.NewEntry(**{kinds.get(type(row), "point"): row}) for row in rows])
-        return self._session.send("POST", f"{self.path}/enqueue", body, m.QueueSaid, key_header(key)).entries
+        body = c.EnqueueRequest([c.NewEntry(**{kinds.get(type(row), "point"): row}) for row in rows])
+        return self._session.send("POST", f"{self.path}/enqueue", body, c.QueueSaid, key_header(key)).entries
 
-    def enqueued(self) -> list[m.EntrySaid]:
+    def enqueued(self) -> list[c.EntrySaid]:
         """Returns the points that wait to be tried first, in order."""
-        return self._session.get(f"{self.path}/enqueue", m.QueueSaid).entries
+        return self._session.get(f"{self.path}/enqueue", c.QueueSaid).entries
 
     def withdraw(self, entry: int) -> None:
         """Takes a point that waits out of the queue (see `Study.withdraw`)."""
         number = integer("entry", entry, low=0, why="Entries are numbered from 0.")
         self._session.request("DELETE", f"{self.path}/enqueue/{number}")
 
-    def _put_arm(self, arm: int, body: m.ArmRequest) -> m.ArmSaid:
+    def _put_arm(self, arm: int, body: c.ArmRequest) -> c.ArmSaid:
         number = integer("arm", arm, low=0, why="Arms are numbered from 0.")
-        return self._session.send("PUT", f"{self.path}/arms/{number}", body, m.ArmSaid)
+        return self._session.send("PUT", f"{self.path}/arms/{number}", body, c.ArmSaid)
 
     def predict(
         self, points: Points | None = None, *, context: Context = None, channel: int = 0

@@ -23,9 +23,9 @@ def group_commit(
     """Runs several calls in one transaction and returns the outcome of each (see `Study.group_commit`)."""
 
     def together(chosen: Sequence[Callable[[Transaction], R]]) -> list[R | Failed | NotYet]:
-        known = {} if replica.handle is None else replica.handle.read_notes(sought)
         until = time.monotonic() + seconds
-        transaction = Transaction(replica, propensities=propensities, notes=known, until=until)
+        transaction = Transaction(replica, propensities=propensities, until=until)
+        transaction.fetch_notes(sought)
         found = in_time(transaction.run, chosen, until)
         transaction.save_notes()
         return found

@@ -73,16 +73,13 @@ class Transaction:
     Args:
         replica: of the study.
         propensities: whether decisions are recorded with their probability.
-        notes: notes that were read for this transaction, by key.
         until: time, by `time.monotonic`, after which no further call should begin.
     """
 
-    def __init__(
-        self, replica: Replica, *, propensities: bool = False, notes: Mapping[str, str] | None = None,
-        until: float = math.inf,
-    ) -> None:  # fmt: skip
+    def __init__(self, replica: Replica, *, propensities: bool = False, until: float = math.inf) -> None:
         self._propensities = propensities
-        self._replica, self._notes, self._until = replica, notes or {}, until
+        self._replica, self._until = replica, until
+        self._notes: dict[str, str | None] = {}  # As they were read, None where there is none.
         self._written: dict[str, str] = {}
         self._deciding = False
 
@@ -517,8 +514,15 @@ class Transaction:
     # -- notes ---------------------------------------------------------------------------------------------------
 
     def read_note(self, key: str) -> str | None:
-        """Returns the note under a key that was announced, or None."""
+        """Returns the note under a key, or None. The storage is asked unless the key was announced or fetched."""
+        if key not in self._written and key not in self._notes:
+            self.fetch_notes([key])
         return self._written.get(key, self._notes.get(key))
+
+    def fetch_notes(self, keys: Iterable[str]) -> None:
+        """Reads the notes under several keys at once, for `read_note`."""
+        new, handle = [key for key in keys if key not in self._notes], self._replica.handle
+        self._notes |= dict.fromkeys(new) | ({} if handle is None else handle.read_notes(new))
 
     def write_note(self, key: str, value: str) -> None:
         """Writes a note in the commit of this transaction."""

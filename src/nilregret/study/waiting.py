@@ -89,8 +89,12 @@ def wait_of(study: Study) -> Wait | None:
 def set_at_deadline(study: Study) -> set[int]:
     """Returns the numbers of the trials whose outcome the service has set at their deadline: nobody told it."""
     rule = study.about.get(RULE)
-    sets = isinstance(rule, dict) and rule.get("on_deadline") in ("reward", "fail")
-    return {trial.number for trial in study.trials if trial.late} if sets else set()
+    if not isinstance(rule, dict) or rule.get("on_deadline") not in ("reward", "fail"):
+        return set()
+    if rule.get("reward") is None:
+        return {trial.number for trial in study.trials if trial.late}
+    asked = set(_asked(study.trials))  # Each answer of a caller has a metric, by its key.
+    return {trial.number for trial in study.trials if trial.number in asked and not (trial.open or trial.measured)}
 
 
 def _learned(study: Study, state: AnyState) -> Wait | None:

@@ -14,7 +14,7 @@ from ...policy.policy import Policy
 from ...study.arms import Arm
 from ...study.transaction import Transaction
 from ..watch.audit import audited
-from ..wire import messages as m
+from ..wire import change_messages as c
 from ..wire.decision_ids import IdempotentRequest
 from ..wire.limits import Limits
 from ..wire.problems import about
@@ -28,7 +28,7 @@ ARMS = f"{STUDY}/arms"
 ARM = ARMS + "/{arm:int}"
 
 
-def _adding(body: m.ArmsRequest, request: IdempotentRequest, limits: Limits, worker: StudyWorker) -> Action:
+def _adding(body: c.ArmsRequest, request: IdempotentRequest, limits: Limits, worker: StudyWorker) -> Action:
     """Checks the size of the study with more arms, and returns the action that adds them."""
     new = body.arms
     places = [_place(arm) for arm in new]
@@ -58,21 +58,21 @@ def _check_size(policy: Any, places: list[Any], limits: Limits) -> None:
     check_posterior(policy.with_arms(policy.domain.with_more(places)), limits)
 
 
-def _place(arm: m.NewArm) -> Any:
+def _place(arm: c.NewArm) -> Any:
     if (arm.point is None) == (arm.parameters is None):
         raise InvalidInput("`arms`: each arm has either a `point` or `parameters`.")
     return arm.point if arm.parameters is None else arm.parameters
 
 
-def arm_said(arm: Arm) -> m.ArmSaid:
+def arm_said(arm: Arm) -> c.ArmSaid:
     """Returns an arm as a reply."""
-    return m.ArmSaid(arm.number, arm.point.tolist(), readable(arm.parameters), *arm[3:])
+    return c.ArmSaid(arm.number, arm.point.tolist(), readable(arm.parameters), *arm[3:])
 
 
 async def list_arms(service: Service, request: ParsedRequest) -> ASGIApp:
     """Returns all arms of a study."""
     worker = await request.worker(service)
-    return json_of(m.ArmsSaid(await worker.read(lambda study: [arm_said(arm) for arm in study.arms])))
+    return json_of(c.ArmsSaid(await worker.read(lambda study: [arm_said(arm) for arm in study.arms])))
 
 
 async def add_arms(service: Service, request: ParsedRequest) -> ASGIApp:
@@ -82,7 +82,7 @@ async def add_arms(service: Service, request: ParsedRequest) -> ASGIApp:
     added = Change(partial(_adding, request.body, idempotent, service.settings.limits), idempotent.keys)
     what = ("add arms", {"arms": len(request.body.arms)})
     done: Recorded = await audited(worker, request.caller, service.clock(), what, lambda: worker.run(added))
-    return json_of(m.ArmsSaid([arm_said(arm) for arm in done.value]), 201, AGAIN if done.again else ())
+    return json_of(c.ArmsSaid([arm_said(arm) for arm in done.value]), 201, AGAIN if done.again else ())
 
 
 async def put_arm(service: Service, request: ParsedRequest) -> ASGIApp:
@@ -92,10 +92,10 @@ async def put_arm(service: Service, request: ParsedRequest) -> ASGIApp:
 
 async def retire_arm(service: Service, request: ParsedRequest) -> ASGIApp:
     """Retires an arm."""
-    return await _changed(service, request, "retire-arm", m.ArmRequest(retired=True))
+    return await _changed(service, request, "retire-arm", c.ArmRequest(retired=True))
 
 
-async def _changed(service: Service, request: ParsedRequest, action: str, body: m.ArmRequest) -> ASGIApp:
+async def _changed(service: Service, request: ParsedRequest, action: str, body: c.ArmRequest) -> ASGIApp:
     worker, number = await request.worker(service), request.path["arm"]
 
     def change(transaction: Transaction) -> Arm:
@@ -111,23 +111,23 @@ async def _changed(service: Service, request: ParsedRequest, action: str, body: 
 ARM_OPERATIONS = [
     Operation(
         method="GET", path=ARMS, name="arms", summary="List the arms of a study, with the retired ones.",
-        handler=list_arms, answers={200: ResponseInfo("By number.", m.ArmsSaid)},
+        handler=list_arms, answers={200: ResponseInfo("By number.", c.ArmsSaid)},
     ),
     Operation(
         method="POST", path=ARMS, name="addArms", summary="Add arms to a running study.",
         text="They get the next numbers, and the next decision may play them. What is known of similar arms is known "
         "of them at once. With an `Idempotency-Key` the same request again adds nothing.",
-        handler=add_arms, body=m.ArmsRequest, repeatable=True, answers={201: ResponseInfo("Added.", m.ArmsSaid)},
+        handler=add_arms, body=c.ArmsRequest, repeatable=True, answers={201: ResponseInfo("Added.", c.ArmsSaid)},
     ),
     Operation(
         method="PUT", path=ARM, name="putArm", summary="Describe an arm, retire it or bring it back.",
-        text="The same again changes nothing.", handler=put_arm, body=m.ArmRequest,
-        answers={200: ResponseInfo("The arm.", m.ArmSaid)},
+        text="The same again changes nothing.", handler=put_arm, body=c.ArmRequest,
+        answers={200: ResponseInfo("The arm.", c.ArmSaid)},
     ),
     Operation(
         method="DELETE", path=ARM, name="retireArm", summary="Retire an arm: no later decision plays it.",
         text="It keeps its number. What was learned of it still teaches about similar arms, and decisions that wait "
         "for its reward may be told. The same again changes nothing.",
-        handler=retire_arm, answers={200: ResponseInfo("The arm.", m.ArmSaid)},
+        handler=retire_arm, answers={200: ResponseInfo("The arm.", c.ArmSaid)},
     ),
 ]  # fmt: skip

@@ -46,7 +46,7 @@ def put(
             422, "invalid", f"{whose} is a tenant, whose studies alone begin so: choose another.", field="name"
         )
     stored_as = stored_name(storage, caller.tenant, name)
-    rule = Rule(body.deadline, body.on_deadline, body.default_reward, body.late)
+    rule = Rule(body.deadline, body.on_deadline, body.default_reward, body.late, body.reward)
     given = _policy(body, limits)
     goals = about("goal", goals_of, given, _goal(body))
     policy = about("default_reward", rule.policy, with_goals(given, goals), goals[0])

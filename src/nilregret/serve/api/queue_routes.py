@@ -17,7 +17,7 @@ from ...study.queue import Enqueued
 from ...study.study import Study
 from ...study.transaction import Transaction
 from ..watch.audit import audited
-from ..wire import messages as m
+from ..wire import change_messages as c
 from ..wire.decision_ids import IdempotentRequest
 from ..wire.limits import Limits
 from ..wire.problems import about
@@ -30,7 +30,7 @@ QUEUE = f"{STUDY}/enqueue"
 ENTRY = QUEUE + "/{entry:int}"
 
 
-def _enqueuing(body: m.EnqueueRequest, request: IdempotentRequest, worker: StudyWorker) -> Action:
+def _enqueuing(body: c.EnqueueRequest, request: IdempotentRequest, worker: StudyWorker) -> Action:
     """Returns the action that enqueues points to try first."""
     points, replica = [_place(entry) for entry in body.entries], worker.study.replica
 
@@ -46,22 +46,22 @@ def _enqueuing(body: m.EnqueueRequest, request: IdempotentRequest, worker: Study
     return action
 
 
-def _place(entry: m.NewEntry) -> Any:
+def _place(entry: c.NewEntry) -> Any:
     given = [each for each in (entry.parameters, entry.point, entry.arm) if each is not None]
     if len(given) != 1:
         raise InvalidInput("`entries`: each has exactly one of `parameters`, `point` and `arm`.")
     return given[0]
 
 
-def entry_said(entry: Enqueued) -> m.EntrySaid:
+def entry_said(entry: Enqueued) -> c.EntrySaid:
     """Returns an entry as a reply."""
     named: Any = readable(entry.named)
     kind = {dict: "parameters", list: "point", int: "arm"}[type(named)]
-    return m.EntrySaid(entry.number, entry.whole, entry.enqueued_at, **{kind: named})
+    return c.EntrySaid(entry.number, entry.whole, entry.enqueued_at, **{kind: named})
 
 
-def _waiting(study: Study) -> m.QueueSaid:
-    return m.QueueSaid([entry_said(entry) for entry in study.enqueued])
+def _waiting(study: Study) -> c.QueueSaid:
+    return c.QueueSaid([entry_said(entry) for entry in study.enqueued])
 
 
 async def list_entries(service: Service, request: ParsedRequest) -> ASGIApp:
@@ -77,7 +77,7 @@ async def enqueue(service: Service, request: ParsedRequest) -> ASGIApp:
     command = Change(partial(_enqueuing, request.body, idempotent), idempotent.keys)
     what = ("enqueue", {"entries": len(request.body.entries)})
     done: Recorded = await audited(worker, request.caller, service.clock(), what, partial(worker.run, command))
-    return json_of(m.QueueSaid([entry_said(each) for each in done.value]), 201, AGAIN if done.again else ())
+    return json_of(c.QueueSaid([entry_said(each) for each in done.value]), 201, AGAIN if done.again else ())
 
 
 async def withdraw(service: Service, request: ParsedRequest) -> ASGIApp:
@@ -89,7 +89,7 @@ async def withdraw(service: Service, request: ParsedRequest) -> ASGIApp:
     return json_of(await worker.read(_waiting))
 
 
-def _widening(body: m.WidenRequest, request: IdempotentRequest, limits: Limits, worker: StudyWorker) -> Action:
+def _widening(body: c.WidenRequest, request: IdempotentRequest, limits: Limits, worker: StudyWorker) -> Action:
     """Reads the parameters, and returns the action that changes the space of a study."""
     parameters = {name: within(f"parameters.{name}", parameter, table) for name, table in body.parameters.items()}
 
@@ -112,30 +112,30 @@ async def widen(service: Service, request: ParsedRequest) -> ASGIApp:
     command = Change(partial(_widening, request.body, idempotent, service.settings.limits), idempotent.keys)
     what = ("widen", {"parameters": ", ".join(request.body.parameters)})
     done: Recorded = await audited(worker, request.caller, service.clock(), what, partial(worker.run, command))
-    return json_of(m.SpaceSaid(done.value), 200, AGAIN if done.again else ())
+    return json_of(c.SpaceSaid(done.value), 200, AGAIN if done.again else ())
 
 
 QUEUE_OPERATIONS = [
     Operation(
         method="GET", path=QUEUE, name="enqueued", summary="List the points that wait to be tried first.",
-        handler=list_entries, answers={200: ResponseInfo("In their order.", m.QueueSaid)},
+        handler=list_entries, answers={200: ResponseInfo("In their order.", c.QueueSaid)},
     ),
     Operation(
         method="POST", path=QUEUE, name="enqueue", summary="Name points to try first.",
         text="Each is one of the next decisions, once, in this order, and marked `enqueued`. Of `parameters` some may "
         "be named alone: the policy chooses the others. With an `Idempotency-Key` the same request again adds nothing.",
-        handler=enqueue, body=m.EnqueueRequest, repeatable=True,
-        answers={201: ResponseInfo("They wait.", m.QueueSaid)},
+        handler=enqueue, body=c.EnqueueRequest, repeatable=True,
+        answers={201: ResponseInfo("They wait.", c.QueueSaid)},
     ),
     Operation(
         method="DELETE", path=ENTRY, name="withdraw", summary="Take a point out that waits to be tried first.",
-        handler=withdraw, answers={200: ResponseInfo("What waits then.", m.QueueSaid)},
+        handler=withdraw, answers={200: ResponseInfo("What waits then.", c.QueueSaid)},
     ),
     Operation(
         method="POST", path=f"{STUDY}/widen", name="widen", summary="Change the space of a running study.",
         text="Ranges become wider or narrower, choices get or lose options, and parameters may be new. Every trial so "
         "far still teaches, and a pending one may be told. If the space is so already, nothing is recorded.",
-        handler=widen, body=m.WidenRequest, repeatable=True,
-        answers={200: ResponseInfo("The space of now.", m.SpaceSaid)},
+        handler=widen, body=c.WidenRequest, repeatable=True,
+        answers={200: ResponseInfo("The space of now.", c.SpaceSaid)},
     ),
 ]  # fmt: skip

@@ -18,11 +18,14 @@ from ...errors import InvalidInput, MissingExtra, NoRegretError
 from ...serialize import plain_loads
 from ...storage.trial import Trial
 from ...study.export import write
+from ...study.play_rewards import Told
 from ...study.study import Study
 from ..auth.caller import own_among
 from ..wire import messages as m
 from ..wire.problems import Problem, about
-from ..work.commands import LATE, NO_ANSWER, OBSERVED, WOULD, answer_of_note, tell_result
+from ..work.answers import LATE, NO_ANSWER, OBSERVED, answer_of_note, tell_result
+from ..work.collected import COLLECTED, Collected
+from ..work.commands import WOULD
 from ..work.deadlines import DEFAULTED
 from ..work.events import Stream, events, several
 from ..work.worker import StudyWorker
@@ -32,6 +35,7 @@ from .replies import (
     download,
     earlier,
     finite,
+    keyed,
     listed,
     objectives_said,
     plays_of,
@@ -143,17 +147,19 @@ def in_full(service: Service, worker: StudyWorker, numbers: Sequence[int]) -> li
     trials = worker.study.replica.snapshot()
     # A key with a number is also the beginning of others, which are read in vain.
     which = str(numbers[0]) if len(numbers) == 1 else ""
-    kinds = [service.storage.notes(worker.stored, f"{kind}:{which}") for kind in (DEFAULTED, LATE, OBSERVED)]
+    names = (DEFAULTED, LATE, OBSERVED, *[COLLECTED] * (worker.deadlines.rule.reward is not None))
+    kinds = [service.storage.notes(worker.stored, f"{kind}:{which}") for kind in names]
     return [_in_full(service, worker, trials, trials[number], *kinds) for number in numbers]
 
 
 def _in_full(
     service: Service, worker: StudyWorker, trials: Sequence[Trial], trial: Trial, defaults: Mapping[str, str],
-    late_ones: Mapping[str, str], seen: Mapping[str, str],
+    late_ones: Mapping[str, str], seen: Mapping[str, str], collected: Mapping[str, str] | None = None,
 ) -> m.DecisionInFull:  # fmt: skip
     number = trial.number
     came, defaulted = tell_result(worker, trials, trial), f"{DEFAULTED}:{number}" in defaults
-    late = answer_of_note(number, json.loads(late_ones.get(f"{LATE}:{number}", NO_ANSWER)))
+    late = _late(worker, number, late_ones, collected or {})
+    several_ = None if collected is None else Collected.of(collected.get(f"{COLLECTED}:{number}"))
     g = None if trial.constraints is None else trial.constraints.tolist()
     given_up = trial.abandoned if trial.state == "abandoned" else None
     return m.DecisionInFull(
@@ -163,9 +169,17 @@ def _in_full(
         late=late.reward is not None if defaulted else came.late, counted=came.counted, defaulted=defaulted,
         late_reward=late.reward, observed_at=json.loads(seen.get(f"{OBSERVED}:{number}", "null")),
         std=trial.std, metrics=trial.metrics, corrected=[earlier(each) for each in trial.corrected], **several(trial),
-        late_values=several(late).get("values", msgspec.UNSET),
+        late_values=several(late).get("values", msgspec.UNSET), rewards=keyed(several_),
         curve=[[*each] for each in trial.steps] or msgspec.UNSET,
     )  # fmt: skip
+
+
+def _late(worker: StudyWorker, number: int, late: Mapping[str, str], collected: Mapping[str, str]) -> Told:
+    """Returns the answer that came late, by notes about answers and about several rewards of a decision."""
+    came, rule = Collected.of(collected.get(f"{COLLECTED}:{number}")), worker.deadlines.rule.reward
+    if rule is not None and f"{LATE}:{number}" not in late and not all(each.counted for each in came.rewards):
+        return came.told(number, rule, late=True)
+    return answer_of_note(number, json.loads(late.get(f"{LATE}:{number}", NO_ANSWER)))
 
 
 async def predict(service: Service, request: ParsedRequest) -> ASGIApp:
@@ -272,10 +286,12 @@ async def export(service: Service, request: ParsedRequest) -> ASGIApp:
 def _more_columns(service: Service, worker: StudyWorker) -> Callable[[Trial], dict[str, Any]]:
     """Returns further columns of a file of trials: the id, and the effect of the deadline rule."""
     defaults, late = (service.storage.notes(worker.stored, f"{kind}:") for kind in (DEFAULTED, LATE))
+    several_ = worker.deadlines.rule.reward is not None
+    collected = service.storage.notes(worker.stored, f"{COLLECTED}:") if several_ else {}
     names = [f"late_values.{each.name}" for each in objectives_said(worker.stored)]
 
     def said(trial: Trial) -> dict[str, Any]:
-        after = answer_of_note(trial.number, json.loads(late.get(f"{LATE}:{trial.number}", NO_ANSWER)))
+        after = _late(worker, trial.number, late, collected)
         values = dict.fromkeys(names) | dict(zip(names, several(after).get("values", ()), strict=False))
         return worker.study.replica.roster.columns(trial) | {
             "id": service.ids.of(worker.tenant, worker.stored, trial.number),

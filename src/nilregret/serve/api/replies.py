@@ -25,7 +25,8 @@ from ...study.study import Study
 from ...study.trial_json import context_json, parameters_json
 from ..wire import messages
 from ..wire.decision_ids import Ids
-from ..work.commands import TellResult
+from ..work.answers import TellResult
+from ..work.collected import Collected
 from ..work.deadlines import FACT, Rule
 from ..work.events import several
 from ..work.worker import StudyWorker
@@ -54,7 +55,7 @@ def study_said(name: str, algorithm: str, stored: StoredStudy) -> dict[str, Any]
         "goal": [each.goal for each in objectives] or stored.goal, "objectives": objectives or msgspec.UNSET,
         "about": about, "propensities": propensities, "deadline": rule.deadline,
         "on_deadline": rule.on_deadline, "default_reward": rule.default_reward, "late": rule.late,
-        "created_at": stored.created_at,
+        "created_at": stored.created_at, "reward": rule.reward or msgspec.UNSET,
     }  # fmt: skip
 
 
@@ -129,8 +130,13 @@ def answer(worker: StudyWorker, ids: Ids, result: TellResult) -> messages.Answer
         id=ids.of(worker.tenant, worker.stored, trial.number), number=trial.number, state=trial.state,
         reward=told.reward, plays=plays_of(told.reward, told.plays), constraints=g, reason=reason, late=result.late,
         counted=result.counted, told_at=trial.told_at, sentence=result.sentence, std=told.std,
-        metrics=dict(told.measured), **several(told),
+        metrics=dict(told.measured), rewards=keyed(result.collected), **several(told),
     )  # fmt: skip
+
+
+def keyed(collected: Collected | None) -> list[messages.KeyedReward] | msgspec.UnsetType:
+    """Returns several rewards of a decision, or nothing in a study that takes one."""
+    return msgspec.UNSET if collected is None else [messages.KeyedReward(**each) for each in collected.listed()]
 
 
 PART = 1 << 16  # bytes in one part of a file

@@ -18,7 +18,8 @@ from ..auth.caller import Caller
 from ..wire import messages as m
 from ..wire.decision_ids import IdempotentRequest
 from ..wire.problems import problem_of
-from ..work.commands import Decide, DecideResult, End, Observe, Report, Tell, check_sums
+from ..work.answers import End, Report, Tell, check_sums
+from ..work.commands import Decide, DecideResult, Observe
 from ..work.events import several
 from ..work.worker import StudyWorker
 from . import create_study

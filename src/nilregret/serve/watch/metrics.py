@@ -22,7 +22,7 @@ from ...policy.policy import Policy
 from ...slots.envelope import Confidence, FiniteBayes
 from ...study.study import Study
 from ...theory.regret_bounds import sum_of_deviations_bound
-from ..work.commands import LATE, TellResult
+from ..work.answers import LATE, TellResult
 from ..work.deadlines import DEFAULTED
 from ..work.worker import StudyWorker
 from ..work.workers import StudyWorkers

@@ -86,6 +86,7 @@ Choices = Annotated[list[Any], Meta(extra_json_schema={"items": CHOICE})]
 Deadline = Annotated[float, Meta(gt=0, le=1e9, description="Seconds for which a reward is waited for.")]
 Goal = Literal["maximize", "minimize"]
 OnDeadline = Literal["abandon", "fail", "reward", "censor", "silence"]
+Rewarding = Literal["sum", "first", "last"]
 EventKind = Literal[
     "asked", "told", "limited", "abandoned", "corrected", "reported", "stopped", "arms_added", "arms_retired",
     "arms_restored", "arms_described", "enqueued", "taken", "widened",
@@ -158,6 +159,10 @@ class StudyRequest(Request, frozen=True):
     propensities: Annotated[
         bool, Meta(description="Whether each decision is recorded with its probability, for `evaluations`.")
     ] = False
+    reward: Annotated[
+        Rewarding | None,
+        Meta(description="Several rewards of a decision, each with a `key`: what is told of them at the `deadline`."),
+    ] = None
 
 
 class Objective(Reply, frozen=True):
@@ -181,6 +186,7 @@ class StudySaid(Reply, frozen=True):
     late: str
     propensities: bool
     created_at: float
+    reward: Rewarding | UnsetType = UNSET
     objectives: Annotated[list[Objective], Meta(description="Where there are several, in order.")] | UnsetType = UNSET
 
 
@@ -278,6 +284,19 @@ class Earlier(Several, frozen=True):
     metrics: dict[str, float]
 
 
+class KeyedReward(Reply, frozen=True):
+    """One of several rewards of a decision."""
+
+    key: str
+    reward: float
+    at: Annotated[float, Meta(description="When it came, or was seen, Unix seconds.")]
+    late: Annotated[bool, Meta(description="Whether it came after the wait.")]
+    counted: bool
+
+
+KeyedRewards = Annotated[list[KeyedReward], Meta(description="What came so far, in a study with `reward`.")] | UnsetType
+
+
 class DecisionInFull(Decision, frozen=True, kw_only=True):
     """A decision with its reward or failure."""
 
@@ -298,6 +317,7 @@ class DecisionInFull(Decision, frozen=True, kw_only=True):
     values: Values = UNSET
     stds: Stds = UNSET
     late_values: Values = UNSET
+    rewards: KeyedRewards = UNSET
     curve: Curve | UnsetType = field(default=UNSET, name="steps")
 
     @property
@@ -318,6 +338,9 @@ class RewardRequest(Request, frozen=True):
     metrics: Metrics | None = None
     observed_at: Annotated[float | None, Meta(description="When it was seen; kept with it.")] = None
     revise: Revise = False
+    key: Annotated[
+        Key | None, Meta(description="Name of one of several rewards of a decision, in a study with `reward`.")
+    ] = None
 
 
 class FailureRequest(Request, frozen=True):
@@ -371,6 +394,7 @@ class Answer(Several, frozen=True):
     sentence: str | None
     std: Std
     metrics: dict[str, float]
+    rewards: KeyedRewards = UNSET
 
 
 class RewardItem(RewardRequest, frozen=True, kw_only=True):
@@ -459,104 +483,6 @@ class Apprentice(Reply, frozen=True):
     mean_reward_where_same: float | None
     mean_reward_elsewhere: float | None
     explored: Annotated[int, Meta(description="Of those compared, forced uniform rounds: mere chance.")]
-
-
-# -- arms ----------------------------------------------------------------------------------------------------------
-
-ArmName = Annotated[str, Meta(min_length=1, max_length=200)]
-About = Annotated[dict[str, Any] | None, Meta(description="Facts to keep with it.")]
-
-
-class NewArm(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=True):
-    """An arm to add. Exactly one of `point` and `parameters` is given."""
-
-    point: list[float] | None = None
-    parameters: dict[str, Any] | None = None
-    name: ArmName | None = None
-    about: About = None
-
-
-class ArmsRequest(Request, frozen=True):
-    """Arms to add to a study. They get the next numbers."""
-
-    arms: Annotated[list[NewArm], Meta(min_length=1, max_length=1000)]
-
-
-class ArmRequest(Request, frozen=True):
-    """Changes of an arm. Entries that are left out stay as they are."""
-
-    name: ArmName | None = None
-    about: About = None
-    retired: Annotated[bool | None, Meta(description="True: no decision plays it. False: decisions may again.")] = None
-
-
-class ArmSaid(Reply, frozen=True):
-    """An arm of a study."""
-
-    arm: Annotated[int, Meta(description="Its number, which never changes.")]
-    point: list[float]
-    parameters: dict[str, Any] | None
-    name: str | None
-    about: dict[str, Any]
-    retired: bool
-    since: Annotated[float | None, Meta(description="Since when it is so; null: since the study was made.")]
-    added_at: Annotated[float | None, Meta(description="Null for an arm that the study was made with.")]
-
-
-class ArmsSaid(Reply, frozen=True):
-    """Arms of a study, by number."""
-
-    arms: list[ArmSaid]
-
-
-# -- another space ---------------------------------------------------------------------------------------------------
-
-
-class WidenRequest(Request, frozen=True):
-    """Changed and new parameters of a study by name."""
-
-    parameters: Annotated[dict[str, dict[str, Any]], Meta(min_length=1)]
-    was: Annotated[dict[str, Any] | None, Meta(description="The value of each new one in the trials so far.")] = None
-
-
-class SpaceSaid(Reply, frozen=True):
-    """The space of a study."""
-
-    space: Annotated[dict[str, Any], Meta(description="As the `domain` of a whole policy.")]
-
-
-# -- points to try first -------------------------------------------------------------------------------------------
-
-
-class NewEntry(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=True):
-    """A point to try first: exactly one of these."""
-
-    parameters: Annotated[dict[str, Any] | None, Meta(description="All of them, or some.")] = None
-    point: list[float] | None = None
-    arm: int | None = None
-
-
-class EnqueueRequest(Request, frozen=True):
-    """Points to try first, in this order. All wait, or none."""
-
-    entries: Annotated[list[NewEntry], Meta(min_length=1, max_length=1000)]
-
-
-class EntrySaid(Reply, frozen=True):
-    """A point that waits to be tried."""
-
-    number: Annotated[int, Meta(description="0, 1, ... in the order in which they came.")]
-    whole: Annotated[bool, Meta(description="False: the policy chooses what is not named.")]
-    enqueued_at: float
-    parameters: dict[str, Any] | None = None
-    point: list[float] | None = None
-    arm: int | None = None
-
-
-class QueueSaid(Reply, frozen=True):
-    """Points that wait to be tried, in their order."""
-
-    entries: list[EntrySaid]
 
 
 # -- looking -------------------------------------------------------------------------------------------------------

@@ -14,6 +14,9 @@ which then takes no deadline, its imputed reward falls with its age (`Imputed`).
 
 The event at a deadline is on record, so a replay sees it at its place. The next command of the study writes it, in
 whichever process that runs. Queries write nothing.
+
+A rule with `reward` collects several rewards of a decision until its deadline (`collected`). Its trials have no lease.
+At the deadline the rewards are told as one answer, or the rule is applied to a trial without any.
 """
 
 from __future__ import annotations
@@ -38,11 +41,14 @@ from ...study.leases import LONGEST_LEASE
 from ...study.play_rewards import Told
 from ...study.transaction import Going, Transaction
 from ...study.waiting import RULE
+from ..wire.messages import Rewarding
+from .collected import COLLECTED, Collected
 
 OnDeadline = Literal["abandon", "fail", "reward", "censor", "silence"]
 Late = Literal["drop", "count"]
 FACT = RULE  # the entry of a study's facts that holds the rule
 DEFAULTED = "default"  # kind of the notes about trials to which the rule has been applied
+AT_ONCE = 500  # trials whose notes one query reads
 
 
 @final
@@ -57,12 +63,15 @@ class Rule:
             objectives, a value for each.
         late: for "fail", "reward" and "censor". With "drop" a late reward is kept in a note and does not count. With
             "count" a late reward corrects what was recorded at the deadline.
+        reward: what several rewards of a decision are told as at its deadline: their sum, the first or the last. None
+            if a decision has one reward.
     """
 
     deadline: float | None = None
     on_deadline: OnDeadline = "abandon"
     default_reward: float | list[float] | None = None
     late: Late = "drop"
+    reward: Rewarding | None = None
 
     def __post_init__(self) -> None:
         if self.deadline is not None:
@@ -79,12 +88,20 @@ class Rule:
                 f"`default_reward` is {shown(self.default_reward)}, and with `on_deadline` {self.on_deadline!r} none "
                 "is told. Set `on_deadline` to 'reward', or leave it out."
             )
+        if self.reward is not None and (self.deadline is None or self.on_deadline in ("censor", "silence")):
+            lacks = "`deadline` is missing" if self.deadline is None else f"`on_deadline` is {self.on_deadline!r}"
+            raise InvalidInput(
+                f"`reward` is {self.reward!r}, which is told when the wait for the rewards of a decision is over, and "
+                f"{lacks}. Give a `deadline` in seconds, with 'abandon', 'fail' or 'reward' as `on_deadline`."
+            )
 
     @classmethod
     def of(cls, about: dict[str, Any]) -> Rule:
         """Returns the rule in the facts of a study."""
         found = about.get(FACT)  # other programs may have written an entry of this name
-        return cls(**found) if isinstance(found, dict) and found.keys() == cls.__dataclass_fields__.keys() else cls()
+        if isinstance(found, dict) and found.keys() | {"reward"} == cls.__dataclass_fields__.keys():
+            return cls(**found)
+        return cls()
 
     @property
     def fact(self) -> dict[str, Any]:
@@ -92,7 +109,8 @@ class Rule:
         if self == Rule():
             return {}
         said = {"deadline": self.deadline, "on_deadline": self.on_deadline}
-        return {FACT: said | {"default_reward": self.default_reward, "late": self.late}}
+        more = {} if self.reward is None else {"reward": self.reward}
+        return {FACT: said | {"default_reward": self.default_reward, "late": self.late} | more}
 
     def policy(self, policy: AnyPolicy, goal: Goal) -> AnyPolicy:
         """Returns the policy with this rule for pending trials.
@@ -101,6 +119,7 @@ class Rule:
             InvalidInput: the rule does not fit the policy.
         """
         self._check_default(policy, goal)
+        self._check_several(policy)
         if policy.objective_count > 1:
             return policy
         exposed = self._exposed(policy)
@@ -146,6 +165,19 @@ class Rule:
         inputs = Inputs(policy, goal)
         _ = inputs.reward(default) if count == 1 else inputs.answer(0, default)
 
+    def _check_several(self, policy: AnyPolicy) -> None:
+        """Raises `InvalidInput` if several rewards of a decision cannot be collected for the policy."""
+        beside = {
+            "several objectives": policy.objective_count > 1, "constraints": policy.constraint_count > 0,
+            "`switching`": getattr(policy, "switching", None) is not None,
+        }  # fmt: skip
+        found = next((name for name, there in beside.items() if there), None)
+        if self.reward is not None and found is not None:
+            raise InvalidInput(
+                f"`reward` is {self.reward!r}, which collects single numbers, and this study has {found}. Leave one of "
+                "the two out."
+            )
+
     def told(self, trial: int) -> Told:
         """Returns the default reward as the answer to a trial."""
         default = self.default_reward
@@ -181,7 +213,7 @@ class Deadlines:
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
-        self.active = rule.on_deadline in ("fail", "reward")
+        self.active = rule.on_deadline in ("fail", "reward") or rule.reward is not None
         self._known = 0  # trials that the last sweep has read
         self._ends: list[tuple[float, int]] = []  # heap of (deadline, trial) of open trials
         self._confirmed = True  # whether the last sweep is on record
@@ -193,33 +225,41 @@ class Deadlines:
             wanted: seconds from the request, instead of those of the study.
         """
         rule = self.rule
+        same = rule.on_deadline if rule.reward is None else f"reward: {rule.reward}"
         if wanted is not None:
-            if rule.on_deadline in ("censor", "silence"):
+            if self._leaseless:
                 raise InvalidInput(
-                    f"`deadline` cannot be given with a decision here: the study's rule is {rule.on_deadline!r}, which "
-                    "is the same for all its decisions."
+                    f"`deadline` cannot be given with a decision here: the study's rule is {same!r}, which is the same "
+                    "for all its decisions."
                 )
             why = "It is how long a reward is waited for, in seconds."
             return number("deadline", wanted, low=0.0, open_low=True, high=LONGEST_LEASE, why=why)
-        return None if rule.on_deadline in ("censor", "silence") else rule.deadline
+        return None if self._leaseless else rule.deadline
+
+    @property
+    def _leaseless(self) -> bool:
+        """True if trials have no lease, since the end of their wait is no abandonment."""
+        return self.rule.on_deadline in ("censor", "silence") or self.rule.reward is not None
 
     def expires_at(self, trial: Trial) -> float | None:
         """Returns the deadline of a trial in Unix seconds, or None."""
         if trial.lease_until is not None:
             return trial.lease_until
-        if self.rule.on_deadline in ("censor", "silence") and self.rule.deadline is not None:
+        if self._leaseless and self.rule.deadline is not None:
             return trial.asked_at + self.rule.deadline
         return None
 
     def late(self, trial: Trial) -> bool:
         """Returns whether the trial got its reward, failure or default reward after the deadline."""
+        if self.rule.reward is not None and trial.measured and not trial.late:
+            return False  # Its rewards came before the deadline, and were told then.
         expires = self.expires_at(trial)
         # A correction counts as late if the answer that it corrects was late.
         at = trial.corrected[0].time if trial.corrected else trial.told_at
         return trial.late or (expires is not None and at is not None and at > expires)
 
     def sweep(self, transaction: Transaction) -> Going | None:
-        """Applies the rule to trials whose lease has ended. The study has just abandoned them."""
+        """Applies the rule to trials whose deadline has passed. The study has just abandoned those with a lease."""
         if not self.active:
             return None
         trials = transaction.trials
@@ -228,10 +268,12 @@ class Deadlines:
         self._confirmed = False
         for number_ in range(self._known, len(trials)):
             trial = trials[number_]
-            if trial.lease_until is not None and trial.open:
-                heapq.heappush(self._ends, (trial.lease_until, number_))
+            if self._waits(trial):
+                heapq.heappush(self._ends, (self.expires_at(trial) or 0.0, number_))
         self._known = len(trials)
         now = transaction.now
+        if self.rule.reward is not None:
+            transaction.fetch_notes([f"{COLLECTED}:{name}" for end, name in self._ends[:AT_ONCE] if end <= now])
         begun = False
         while self._ends and self._ends[0][0] <= now:
             if begun and transaction.expired:
@@ -241,15 +283,31 @@ class Deadlines:
             begun = True
         return None
 
+    def _waits(self, trial: Trial) -> bool:
+        """Returns whether the rule may record something at the deadline of a trial."""
+        if self.rule.reward is not None:
+            return trial.state == "pending"
+        return trial.lease_until is not None and trial.open
+
     def confirm(self) -> None:
         """Notes that the transaction of the last sweep was committed."""
         self._confirmed = True
 
     def _apply(self, transaction: Transaction, trial: Trial) -> None:
-        if not trial.open or trial.lease_until is None:
+        if not self._waits(trial):
             return
-        if self.rule.on_deadline == "fail":
-            transaction.fail(trial.number, f"no reward came within {exact(trial.lease_until - trial.asked_at)} s")
+        number_, rule = trial.number, self.rule
+        if rule.reward is not None:
+            came = Collected.of(transaction.read_note(f"{COLLECTED}:{number_}"))
+            if came.rewards:
+                transaction.tell(came.told(number_, rule.reward))
+                return
+        silent = f"no reward came within {exact((self.expires_at(trial) or 0.0) - trial.asked_at)} s"
+        if rule.on_deadline == "abandon":
+            transaction.abandon(number_, silent)
+            return
+        if rule.on_deadline == "fail":
+            transaction.fail(number_, silent)
         else:
-            transaction.tell(self.rule.told(trial.number))
-        transaction.write_note(f"{DEFAULTED}:{trial.number}", json.dumps(self.rule.default_reward))
+            transaction.tell(rule.told(number_))
+        transaction.write_note(f"{DEFAULTED}:{number_}", json.dumps(rule.default_reward))

@@ -20,6 +20,7 @@ from ....study.formatting import settings as settings_text
 from ....study.function import space_of
 from ....study.study import Study
 from ...wire.messages import segment
+from ...work.collected import WHOLE
 from ...work.deadlines import FACT, Rule
 from .pictures import each_short, goals_text, has_front, names_of, short
 
@@ -197,4 +198,6 @@ def _deadline_text(rule: Rule) -> str:
         "reward": f"then {instead} is told instead", "censor": f"and until they come they count as {instead}",
         "silence": f"and as time goes by silence comes to count as {instead}",
     }[rule.on_deadline]  # fmt: skip
+    if rule.reward is not None:
+        what = f"then {WHOLE[rule.reward]} is told, and without any {what.removeprefix('then ')}"
     return "are waited for " + ("for ever" if rule.deadline is None else duration(rule.deadline)) + f", {what}"
