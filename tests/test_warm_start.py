@@ -148,3 +148,79 @@ def test_rows_without_a_propensity_serve_the_direct_method():
 def test_a_study_without_propensities_says_nothing_of_them():
     made = nr.Study(nr.auto(nr.Arms(range(3))), seed=0)
     assert len(made.add_from([{"arm": 1, "reward": 1.0}])) == 1
+
+
+# -- events, units and facts -----------------------------------------------------------------------------------------
+
+
+def test_columns_of_visits_are_kept():
+    made = study()
+    rows = [{"arm": i % 3, "propensity": 1 / 3, "reward": 1, "unit": u, "event": f"e{i}", "facts.page": i}
+            for i, u in enumerate(["anna", "ben", "anna", None, 17.0])]  # fmt: skip
+    trials = made.add_from(rows)
+    assert [trial.unit for trial in trials] == [0, 1, 0, None, 4]
+    assert [trial.event for trial in trials] == ["e0", "e1", "e2", "e3", "e4"]
+    assert trials[2].facts == {"page": 2}
+    assert made.ask(unit="anna").unit == 0  # Later visits belong to the same unit.
+    assert made.ask(unit="17").unit == 4
+
+
+def test_an_event_is_taken_once():
+    made = study()
+    row = {"arm": 1, "propensity": 0.5, "reward": 1.0, "event": "e0"}
+    assert made.add_from([row]) == made.add_from([row])  # Harmless.
+    assert len(made.trials) == 1
+    trial = made.ask(event="mine")
+    made.add_from([{"arm": trial.arm, "reward": 0.5, "propensity": 0.5, "event": "mine"}])
+    assert made.trials[1].reward == 0.5
+    with pytest.raises(nr.errors.TrialError, match="Row 1 of `table`: Trial 0 was told already"):
+        made.add_from([row | {"reward": 0.0}])
+    with pytest.raises(nr.errors.InvalidInput, match=r"Row 2 .* the event 'click' is trial 2 already.* kinds of events"):
+        made.add_from([row | {"event": "click"}, row | {"event": "click", "arm": 2}])
+    assert len(made.trials) == 2
+
+
+# -- a study moves with its log --------------------------------------------------------------------------------------
+
+
+def lived(rounds=120, **more):
+    """Returns a study with visitors, own ids, facts and metrics, and arms that keep their unit."""
+    context = nr.Space(hour=nr.Float(0, 24), device=nr.Choice("phone", "desk"))
+    policy = nr.auto(nr.Arms(range(3)), context=context, reward="bernoulli").using(explore=nr.slots.Uniform(0.6))
+    made = nr.Study(policy, seed=1, propensities=True, **more)
+    rng = np.random.default_rng(0)
+    for i in range(rounds):
+        seen = {"hour": float(i % 24), "device": ["phone", "desk"][i % 2]}
+        trial = made.ask(seen, unit=f"user-{rng.integers(40)}", event=f"visit {i}", facts={"page": f"p{i % 4}"})
+        made.tell(trial, float(rng.random() < 0.3 + 0.2 * trial.arm), metrics={"seconds": float(i)})
+    return made
+
+
+@pytest.mark.filterwarnings("ignore:(Only|The estimate rests)")
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("sticky", [False, True])
+def test_a_study_moves_with_its_log(ending, sticky, tmp_path):
+    """Another policy, one more arm and a wider context: nothing of the log is lost, and it evaluates as before."""
+    old = lived(sticky=sticky)
+    path = old.export(tmp_path / f"log.{ending}")
+    context = nr.Space(hour=nr.Float(0, 48), device=nr.Choice("phone", "desk", "watch"))
+    policy = nr.gp_ts(nr.Arms(range(3)), nr.SquaredExponential(1.0), noise=0.5, v=1.0, context=context)
+    new = nr.Study(policy, seed=2, propensities=True, sticky=sticky)
+    new.add_arms([3.0])
+    new.ask({"hour": 1, "device": "watch"}, unit="before")  # Numbers are others than in the old study.
+    new.add_from(path)
+    for trial, was in zip(new.trials[1:], old.trials, strict=True):
+        assert (trial.arm, trial.reward, trial.propensity, trial.metrics, trial.event, trial.facts) == (
+            was.arm, was.reward, was.propensity, was.metrics, was.event, was.facts)  # fmt: skip
+        assert trial.context_parameters == was.context_parameters
+        assert trial.unit == was.unit + 1
+        assert trial.kept == (None if was.kept is None else was.kept + 1)
+    assert any(trial.kept is not None for trial in old.trials) == sticky
+    moved = nr.Study(old.policy, seed=3, propensities=True)
+    moved.add_from(path)
+    for target in ("uniform", 2, {0: 0.2, 1: 0.8}):
+        before, after = (nr.evaluate(each, target, floor=0.2) for each in (old, moved))
+        assert before.estimates == pytest.approx(after.estimates, rel=1e-12)
+        assert (before.value, before.lower, before.upper) == pytest.approx((after.value, after.lower, after.upper))
+        assert before.gain == pytest.approx(after.gain)
+        assert before.rows == after.rows == 120

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 from .._utils.checks import many, shown
 from .._utils.logs import COUNTED
@@ -26,12 +26,14 @@ from ..domains.domain import Arms
 from ..domains.parameters import Choice, Parameter, option_texts
 from ..errors import InvalidInput, NoRegretError, warn
 from ..storage.trial import Trial
+from ..storage.visit import Visit
 from .direction import Goal
 from .function import space_of
 from .inputs import Inputs
 from .replica import Replica
-from .rows import Imported, Reader, in_row
+from .rows import Imported, Links, Reader, in_row
 from .transaction import Transaction
+from .visits import Asked
 
 UNREAD = (
     "{} has columns that were not read: {}. Read are the parameters, the contexts, `{}`, `std`, `propensity`, "
@@ -41,12 +43,52 @@ UNWEIGHED = "{} of {} {} no propensity. Such rows teach the policy, and `evaluat
 DONE = "done by hand at other values, as trial {}"  # The reason for which a trial of a sheet is abandoned.
 
 
-def _taken(calls: Transaction, row: Imported) -> Trial:
-    known = row.trial(calls.trials)
-    if known is None:
+@final
+class Intake:
+    """The rows of one table on their way into a study, perhaps in several pieces.
+
+    An export refers to trials by number. Here they get other numbers, so units and slates stay together.
+    """
+
+    def __init__(self) -> None:
+        self._trials: dict[int, int] = {}  # Numbers of the study by those of the table.
+        self._units: dict[int, int] = {}
+
+    def take(self, calls: Transaction, row: Imported) -> Trial:
+        """Records a row, and returns its trial."""
+        known = row.trial(calls.trials, calls.events)
+        if known is not None:
+            self.pair(row.number, row.links and row.links.unit, known.number, known.unit)
+            return _told(calls, row, known)
+        self.pair(row.number, row.links and row.links.unit, len(calls.trials))
+        visit = row.asked if row.links is None else self._visit(row.links, row.asked or Asked())
         decision: Any = row.decision  # `trial` has refused rows without one.
-        more = row.steps, row.stopped
-        return calls.add(decision, row.context, row.told, row.reward, row.propensity, *more)
+        more = row.propensity, row.steps, row.stopped
+        return calls.add(decision, row.context, row.told, row.reward, *more, asked=visit)
+
+    def pair(self, number: int | None, unit: int | None, trial: int, first: int | None = None) -> None:
+        """Notes the trial of this study for a row with a number and a unit of another one.
+
+        Args:
+            number: of the row's trial, or None.
+            unit: of the row, or None.
+            trial: number of the trial in this study.
+            first: the unit of that trial, if it has one already.
+        """
+        if number is not None:
+            self._trials[number] = trial
+        if unit is not None:
+            self._units.setdefault(unit, trial if first is None else first)
+
+    def _visit(self, links: Links, asked: Asked) -> Visit:
+        unit = None if links.unit is None else self._units[links.unit]
+        kept, slate = (None if each is None else self._trials.get(each) for each in (links.kept, links.slate))
+        place = None if slate is None else links.place
+        return Visit(asked.event, unit, kept, slate, place, asked.facts, asked.given)
+
+
+def _told(calls: Transaction, row: Imported, known: Trial) -> Trial:
+    """Records a row as the answer to a trial of the study."""
     if row.failed is not None:
         return calls.fail(known, row.failed)
     if not row.is_at(known):
@@ -114,10 +156,10 @@ def taking(
         warn(UNWEIGHED.format(f"{without:,}", many(len(rows), "row"), "has" if without == 1 else "have"))
 
     def take(calls: Transaction) -> list[Trial]:
-        taken = []
+        taken, intake = [], Intake()
         for row in rows:
             try:
-                taken.append(_taken(calls, row))
+                taken.append(intake.take(calls, row))
             except NoRegretError as error:
                 raise in_row(error, row.row, table.called) from None
         return taken

@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -23,8 +24,10 @@ from .direction import Goal
 from .function import space_of
 from .inputs import Inputs
 from .play_rewards import Rewards, Told
+from .visits import Asked, asked_of
 
 NUMBER, ASKED, PROPENSITY, STD = "number", "asked_at", "propensity", "std"
+EVENT, UNIT, FACTS = "event", "unit", "facts."
 METRICS, VALUES, STDS = "metrics.", "values.", "stds."
 STATE, REASON, STEPS, STOPPED = "state", "reason", "steps", "stopped"
 SHEET, REMARKS, FAILED = "sheet", "remarks", "failed"  # Columns of a sheet (`Study.sheet`), and a word in it.
@@ -38,6 +41,22 @@ AS_NEW = "Without the column `number` all rows are added as new trials."
 
 
 Steps = tuple[tuple[int, float], ...]
+
+
+class Links(NamedTuple):
+    """Numbers of trials that a row of an export refers to, as they were in the study that was exported.
+
+    Attributes:
+        unit: of the first trial of its unit, or None.
+        kept: of the trial whose arm it keeps, or None.
+        slate: of the first trial of its slate, or None.
+        place: within the slate, or None.
+    """
+
+    unit: int | None
+    kept: int | None
+    slate: int | None
+    place: int | None
 
 
 @final
@@ -58,6 +77,8 @@ class Imported(NamedTuple):
         failed: why the trial of the sheet failed, or None.
         steps: step and value of each report of the trial.
         stopped: why the trial was stopped, or None.
+        asked: who visited, and the caller's own id and facts, or None.
+        links: trials of an export that the row refers to, or None.
     """
 
     row: int
@@ -73,13 +94,22 @@ class Imported(NamedTuple):
     failed: str | None = None
     steps: Steps = ()
     stopped: str | None = None
+    asked: Asked | None = None
+    links: Links | None = None
 
-    def trial(self, trials: Sequence[Trial]) -> Trial | None:
+    def trial(self, trials: Sequence[Trial], events: Mapping[str, int]) -> Trial | None:
         """Returns the trial of the study to which the row belongs, or None if the row is a new one.
+
+        Args:
+            trials: of the study.
+            events: numbers of trials by the caller's own id.
 
         Raises:
             InvalidInput: the trial is of another point.
         """
+        same = None if self.asked is None or self.asked.event is None else events.get(self.asked.event)
+        if same is not None:
+            return self._of_event(trials[same])
         if self.number is None or self.number >= len(trials):
             if self.sheet and self.number is not None:
                 raise InvalidInput(
@@ -104,6 +134,14 @@ class Imported(NamedTuple):
                 f"trial {known.number} was asked at {shown(where)}"
                 + ("" if known.context is None else " and its context")
                 + f", and the row is of another point. Usually the file is of another study, or was edited. {AS_NEW}"
+            )
+        return known
+
+    def _of_event(self, known: Trial) -> Trial:
+        if not self.is_at(known):
+            raise InvalidInput(
+                f"the event {shown(known.event)} is trial {known.number} already, of another point or context. An "
+                "event is the id of one decision. If the column has kinds of events, rename it."
             )
         return known
 
@@ -179,6 +217,9 @@ class Reader:
         self.reward = next(iter(self._values.values()))
         self._limits = self._numbered("constraints")
         self._metrics = [name for name in table.columns if name.startswith(METRICS)]
+        facts = [name for name in table.columns if name.startswith(FACTS)]
+        self._facts = {name.removeprefix(FACTS): table.values(name) for name in facts}
+        self._exported = table.find(NUMBER) is not None and table.find(ASKED) is not None
         self._sheet = table.find(SHEET)
         own = STEPS in named and table.find(f"parameters.{STEPS}") is None  # The column is the parameter.
         self._curves = None if own else table.find(STEPS)
@@ -283,12 +324,28 @@ class Reader:
                 None if self._by_number else self._inputs.context(self._at("context", self._context, i)),
                 reward, told, self._propensity(i),
                 self._whole(NUMBER, i), self._number(ASKED, i), self._sides, self._sheet is not None, failed,
-                steps, stopped,
+                steps, stopped, self._asked(i), self._links(i),
             )  # fmt: skip
         except InvalidInput as error:
             if error.what.startswith("Row "):  # of a cell
                 raise error
             raise in_row(error, i + 1, self._table.called) from None
+
+    def _asked(self, i: int) -> Asked | None:
+        facts = {name: cells[i] for name, cells in self._facts.items() if not is_missing(cells[i])}
+        event, unit = self._text(EVENT, i), None if self._exported else self._text(UNIT, i)
+        return asked_of(event, unit, facts)
+
+    def _text(self, name: str, i: int) -> str | None:
+        column = self._table.find(name)
+        cell = None if column is None else self._table.columns[column][i]
+        if is_missing(cell):
+            return None
+        return str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell)  # 17 in a column with a gap
+
+    def _links(self, i: int) -> Links | None:
+        found = Links(*map(partial(self._whole, i=i), Links._fields)) if self._exported else None
+        return found if found is not None and any(each is not None for each in found) else None
 
     def _propensity(self, i: int) -> float | None:
         p = self._number(PROPENSITY, i)

@@ -597,15 +597,16 @@ class Study(Queries[D]):
     def add_from(self, table: Any) -> list[Trial[D]]:
         """Records the rewards of a table or a file, all or none, and returns their trials.
 
-        A row with the `number` of a trial of this study is the answer to it: it is told, once. Other rows are new
-        trials. Rows without a reward are left out. Columns that mean nothing are named in a warning.
+        A row with the `number` or the `event` of a trial of this study is the answer to it: it is told, once. Other
+        rows are new trials. Rows without a reward are left out. Columns that mean nothing are named in a warning.
 
         Args:
-            table: path of a CSV, JSON lines, JSON, Parquet or Arrow file, such as one that `export` wrote. Or a data
-                frame, a mapping of columns, or a list of dicts. Columns: the parameters (or `parameters.NAME`,
-                `point.0`, ..., or `arm` or `action`) and `reward` (or `value`, or `loss` if the goal is to minimise).
-                There may be `std`, `propensity`, `context.NAME`, `constraints.0`, `metrics.NAME`, ... Several
-                objectives have columns `values.NAME` (or `NAME`) and perhaps `stds.NAME`.
+            table: path of a CSV, JSON lines, JSON, Parquet or Arrow file, such as one that `export` wrote, or of a log
+                that `nr.evaluate` reads. Or a data frame, a mapping of columns, or a list of dicts. Columns: the
+                parameters (or `parameters.NAME`, `point.0`, ..., or `arm` or `action`) and `reward` (or `value`, or
+                `loss` if the goal is to minimise). There may be `std`, `propensity`, `context.NAME`, `constraints.0`,
+                `metrics.NAME`, `unit`, `event`, `facts.NAME`, ... Several objectives have columns `values.NAME` (or
+                `NAME`) and perhaps `stds.NAME`.
 
         Raises:
             InvalidInput: the table cannot be read, a row cannot be used, or no row has a reward.

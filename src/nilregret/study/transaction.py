@@ -96,6 +96,11 @@ class Transaction:
         return self._replica.roster
 
     @property
+    def events(self) -> Mapping[str, int]:
+        """Numbers of trials by the caller's own id."""
+        return self._replica.record.events
+
+    @property
     def order(self) -> int:
         """The order of the last event."""
         return self._replica.record.order
@@ -265,7 +270,7 @@ class Transaction:
 
     def add(
         self, decision: Decision, context: Array | None, told: Told, reward: float, propensity: float | None = None,
-        steps: Iterable[tuple[int, float]] = (), stopped: str | None = None, asked: Asked | None = None,
+        steps: Iterable[tuple[int, float]] = (), stopped: str | None = None, asked: Asked | Visit | None = None,
     ) -> Trial:  # fmt: skip
         """Records a point that was not asked for, with its answer and the reward in it (see `Study.add`).
 
@@ -277,8 +282,8 @@ class Transaction:
         trial = self._trial(decision, context, order=order, now=self.now)
         if propensity is not None:  # Of a decision that was made elsewhere.
             trial = trial._replace(propensity=propensity)
-        if asked is not None:
-            trial = self._of_visit(trial, asked, None)
+        if asked is not None:  # A visit comes from an export, and holds no name of a unit.
+            trial = trial._replace(visit=asked) if isinstance(asked, Visit) else self._of_visit(trial, asked, None)
         for at, report in enumerate(steps, start=order + 1):
             trial = trial.with_report(Report(at, trial.asked_at, trial.number, *report, "go"))
         if stopped is not None:
