@@ -97,7 +97,7 @@ def test_a_control_has_its_share():
     with Client(MemoryStorage()) as client:
         assert client.put(AT, {**recipe, "policy": shares})[0] == 201
         for number in range(12):
-            _, given = client.post(f"{AT}/decisions", {}, key=f"{number}")
+            (given,) = client.post(f"{AT}/decisions", {}, key=f"{number}")[1]["decisions"]
             control = given["parameters"]["banner"] == "control"
             client.put(f"{AT}/decisions/{given['id']}/reward", {"reward": float(not control)})
             assert given["propensity"] >= 0.25 or not control

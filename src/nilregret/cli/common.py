@@ -70,6 +70,7 @@ ADVICE = {
     "one": "`nilregret show` has its best trial.",
     "front": "`nilregret front` lists the trials that no other one beats; with --weights it picks one of them.",
     "made": "`nilregret show` says what it is.",
+    "event": "Give each decision an id of its own, and the same one to repeat the command.",
     "by_yourself": "That is `nilregret ask` and `nilregret tell`.",
 }
 
