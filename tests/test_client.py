@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -306,3 +307,21 @@ def test_connections_are_kept_and_come_back_after_they_were_closed():
         assert client.studies() == []
         client.close()
     assert len(got) == 3
+
+
+def test_who_visits_events_and_several_rewards_of_a_decision(url):
+    policy = nr.auto(nr.Arms(range(3)), reward="poisson")
+    study = Client(url).create("visits", policy, sticky=timedelta(days=1), deadline=60.0, reward="sum")
+    first = study.ask(unit="user-17", event="order/1", facts={"order": np.int64(12), "page": "/shoes"})
+    assert (first.event, first.unit, first.facts) == ("order/1", 0, {"order": 12, "page": "/shoes"})
+    assert study.ask(event="order/1") == first
+    assert study.ask(unit="user-17").kept == 0
+    assert study.tell("order/1", 1, key="click").rewards[0].key == "click"
+    done = study.tell_many([{"trial": "order/1", "reward": 3, "key": "items"}, ("nobody", 1)])
+    assert [each.status for each in done] == [200, 422]
+    assert [each.reward for each in study.decision("order/1").rewards] == [1.0, 3.0]
+    assert (study.forget("user-17"), study.forget("user-17")) == (True, False)
+    assert study.abandon(study.ask(event="b")).state == "abandoned"
+    assert (study.status().sticky, study.status().reward) == (86400.0, "sum")
+    with pytest.raises(nr.errors.InvalidInput, match="`sticky` must be a number"):
+        Client(url).create("other", policy, sticky="yes")

@@ -10,7 +10,7 @@ import pytest
 
 from nilregret.serve.api.app import OPERATIONS
 from nilregret.serve.api.openapi import document
-from nilregret.serve.wire.messages import ID_PATTERN, NAME_PATTERN, name_in, segment
+from nilregret.serve.wire.messages import NAME_PATTERN, name_in, segment
 from nilregret.storage import MemoryStorage
 from nilregret.testing.serving import Serving
 
@@ -61,8 +61,8 @@ def test_ids_have_a_pattern():
     with Client(MemoryStorage()) as client:
         client.put(AT, {"arms": [[0.0], [1.0]]})
         decision = asked(client)
-    assert re.fullmatch(ID_PATTERN, decision["id"])
-    assert schema_of("/v1/studies/{name}/decisions/{id}", "id")["pattern"] == ID_PATTERN
+    assert re.fullmatch(NAME_PATTERN, decision["id"])
+    assert schema_of("/v1/studies/{name}/decisions/{id}", "id")["pattern"] == NAME_PATTERN
 
 
 @pytest.mark.nightly

@@ -113,6 +113,7 @@ class AsyncRemoteStudy:
     abandon = _awaited(RemoteStudy.abandon)
     report = _awaited(RemoteStudy.report)
     stop = _awaited(RemoteStudy.stop)
+    forget = _awaited(RemoteStudy.forget)
     add = _awaited(RemoteStudy.add)
     arms = _awaited(RemoteStudy.arms)
     add_arms = _awaited(RemoteStudy.add_arms)

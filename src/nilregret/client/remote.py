@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, Literal, Self, final, overload
 from urllib.parse import quote
 
@@ -21,6 +22,7 @@ from ..serve.wire.evaluation_messages import EvaluationRequest, EvaluationResult
 from ..serve.wire.messages import segment
 from ..study.direction import AnyPolicy, Goal
 from ..study.play_rewards import answer_entries, listed_answers
+from ..study.visits import sticky_of
 from .session import (  # fmt: skip
     Context,
     Points,
@@ -81,6 +83,7 @@ class Client:
         about: Mapping[str, Any] | None = None, deadline: float | None = None,
         on_deadline: m.OnDeadline = "abandon", default_reward: float | Sequence[float] | None = None,
         late: Literal["drop", "count"] = "drop", propensities: bool = False,
+        sticky: bool | float | timedelta = False, reward: m.Rewarding | None = None,
     ) -> RemoteStudy:  # fmt: skip
         """Makes a study, or returns the stored one if it is the same.
 
@@ -96,6 +99,8 @@ class Client:
             default_reward: for `on_deadline="reward"`. Of several objectives, a value for each.
             late: whether a reward after the deadline counts.
             propensities: whether each decision is recorded with its probability.
+            sticky: whether a unit keeps its arm, or for how long, as of a `Study`.
+            reward: what several rewards of a decision are told as at its deadline. None if it has one reward.
 
         Raises:
             InvalidInput: a value cannot be used.
@@ -105,6 +110,7 @@ class Client:
             policy=json.loads(policy.to_json()), goal=plain("goal", goal), seed=seed,
             about=None if about is None else dict(about), deadline=deadline, on_deadline=on_deadline,
             default_reward=plain("default_reward", default_reward), late=late, propensities=propensities,
+            sticky=sticky_of(sticky), reward=reward,
         )  # fmt: skip
         study = RemoteStudy(self._session, name)
         self._session.send("PUT", study.path, body, dict[str, Any])
@@ -140,16 +146,19 @@ class RemoteStudy:
     def ask(
         self, context: Context = None, *, count: None = None, deadline: float | None = None,
         worker: str | None = None, among: Sequence[Any] | None = None, exclude: Sequence[Any] | None = None,
+        unit: str | None = None, event: str | None = None, facts: Mapping[str, Any] | None = None,
         key: str | None = None,
     ) -> m.Decision: ...  # fmt: skip
     @overload
     def ask(
         self, context: Context = None, *, count: int, deadline: float | None = None, worker: str | None = None,
-        among: Sequence[Any] | None = None, exclude: Sequence[Any] | None = None, key: str | None = None,
+        among: Sequence[Any] | None = None, exclude: Sequence[Any] | None = None, unit: str | None = None,
+        event: None = None, facts: Mapping[str, Any] | None = None, key: str | None = None,
     ) -> list[m.Decision]: ...  # fmt: skip
     def ask(
         self, context: Context = None, *, count: int | None = None, deadline: float | None = None,
         worker: str | None = None, among: Sequence[Any] | None = None, exclude: Sequence[Any] | None = None,
+        unit: str | None = None, event: str | None = None, facts: Mapping[str, Any] | None = None,
         key: str | None = None,
     ) -> m.Decision | list[m.Decision]:  # fmt: skip
         """Returns a decision, or a list of `count`. A decision is on the service's disk before it is returned.
@@ -161,12 +170,16 @@ class RemoteStudy:
             worker: name of a worker. It gets its unanswered decisions again, also after a crash.
             among: arms, points or parameters to choose from.
             exclude: arms that must not be chosen.
+            unit: who visits. A study with `sticky` plays the same arm for a unit again.
+            event: your own id of the decision, for `tell` and for retries. The same event is the same decision.
+            facts: your own facts, such as an order, at most 20.
             key: `Idempotency-Key`. A request with the same key gets the same decision. Each call makes a new key unless
                 given.
         """
         body = m.DecisionRequest(
             context=context_of(context), count=count, deadline=deadline, client=worker,
-            among=plain("among", among), exclude=plain("exclude", exclude),
+            among=plain("among", among), exclude=plain("exclude", exclude), event=event, unit=unit,
+            facts=plain("facts", facts),
         )  # fmt: skip
         path = f"{self.path}/decisions"
         found = self._session.send("POST", path, body, m.Decisions, key_header(key)).decisions
@@ -175,14 +188,15 @@ class RemoteStudy:
     def tell(
         self, decision: m.Decision | str, reward: Told | None = None, *, constraints: npt.ArrayLike | None = None,
         std: Std = None, metrics: Mapping[str, float] | None = None, observed_at: float | None = None,
-        revise: bool = False,
+        key: str | None = None, revise: bool = False,
     ) -> m.Answer:  # fmt: skip
-        """Records the reward of a decision or of its id. `late` and `counted` of the answer say how it counts.
+        """Records the reward of a decision, of its id or its event. `late` and `counted` say how it counts.
 
         `reward` is a number. If a decision is to be played several times (`decision.repeats`), it holds one number for
         each play, or it is `nr.study.Rewards` of these plays. Of several objectives it holds a value for each, in order
         or by name. `std` is the standard deviation of its noise, where it is known, and `metrics` are further numbers
-        to keep with it. With `revise` it corrects an earlier reward.
+        to keep with it. In a study with `reward`, `key` names one of several rewards. With `revise` it corrects an
+        earlier reward.
 
         Raises:
             TrialError: the decision has a different reward, or there is no such decision.
@@ -190,6 +204,7 @@ class RemoteStudy:
         body = m.RewardRequest(
             reward=None if reward is None else reward_of(reward), constraints=constraint_values(constraints),
             std=plain("std", std), metrics=plain("metrics", metrics), observed_at=observed_at, revise=revise,
+            key=key,
         )  # fmt: skip
         return self._session.send("PUT", f"{self._path_of(decision)}/reward", body, m.Answer)
 
@@ -197,10 +212,11 @@ class RemoteStudy:
         """Records the rewards of several decisions, each by itself. A `status` other than 200 marks a refused one.
 
         Args:
-            answers: as of `Study.tell_many`, with decisions or their ids in place of trials.
+            answers: as of `Study.tell_many`, with decisions, their ids or events in place of trials. A dict may have
+                the "key" of one of several rewards.
             revise: see `tell`.
         """
-        items = [_item(answer_entries(answer), revise) for answer in listed_answers(answers)]
+        items = [_item(answer, revise) for answer in listed_answers(answers)]
         found: list[m.RewardResult] = []
         for first in range(0, len(items), MOST_ITEMS):
             body = m.RewardsRequest(items[first : first + MOST_ITEMS])
@@ -226,6 +242,10 @@ class RemoteStudy:
         number = integer("step", step, low=0, why="It counts the steps of an evaluation.")
         path = f"{self._path_of(decision)}/steps/{number}"
         return self._session.send("PUT", path, m.StepRequest(plain("value", value)), m.StepSaid).go_on
+
+    def forget(self, unit: str) -> bool:
+        """Removes the link from a unit to its decisions, and returns True if there was one (see `Study.forget`)."""
+        return self._session.send("POST", f"{self.path}/forget", c.ForgetRequest(unit), c.Forgotten).forgotten
 
     def stop(self, decision: m.Decision | str, reason: str | None = None) -> m.Answer:
         """Records that the evaluation of a decision was stopped. Its last report stays (see `Study.stop`)."""
@@ -428,13 +448,16 @@ class RemoteStudy:
         return self._session.request("GET", f"{self.path}/export?format={quote(kind)}", headers={"Accept": "*/*"})
 
     def _path_of(self, decision: m.Decision | str) -> str:
-        return f"{self.path}/decisions/{quote(decision_id(decision), safe='')}"
+        return f"{self.path}/decisions/{segment(decision_id(decision))}"
 
 
-def _item(told: dict[str, Any], revise: bool) -> m.RewardItem:
-    """Returns the item of a request for the entries of an answer (see `answer_entries`)."""
+def _item(answer: Any, revise: bool) -> m.RewardItem:
+    """Returns the item of a request for an answer."""
+    key = answer.get("key") if isinstance(answer, Mapping) else None
+    keyless = {name: each for name, each in answer.items() if name != "key"} if key is not None else answer
+    told = answer_entries(keyless)
     reward = told.pop("reward", None)
     return m.RewardItem(
         id=decision_id(told.pop("trial")), reward=None if reward is None else reward_of(reward),
-        constraints=constraint_values(told.pop("constraints", None)), revise=revise, **told,
+        constraints=constraint_values(told.pop("constraints", None)), revise=revise, key=key, **told,
     )  # fmt: skip

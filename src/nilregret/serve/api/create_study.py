@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 from ..._utils.checks import new_study_name, points_array, shown
@@ -12,10 +13,11 @@ from ...domains.parameters import Choice
 from ...errors import InvalidInput, NoRegretError
 from ...policy.policy import Policy
 from ...serialize import from_plain, plain_loads, to_plain
-from ...study.definition import PROPENSITIES, differences
+from ...study.definition import PROPENSITIES, differences, settings_as_facts
 from ...study.direction import AnyPolicy, as_given, check_policy, goals_of, with_goals
 from ...study.stored import space_now
 from ...study.study import Study
+from ...study.visits import STICKY
 from ..auth.caller import OPERATOR, Caller, of_others, stored_name
 from ..watch.audit import note_making
 from ..wire import messages
@@ -57,7 +59,7 @@ def put(
     if FACT in facts:
         raise InvalidInput(f"`about` has {FACT!r}, under which the waiting rule is kept: call that fact otherwise.")
     made = known is None
-    facts |= rule.fact | ({PROPENSITIES: True} if body.propensities else {})
+    facts |= rule.fact | about(STICKY, partial(settings_as_facts, propensities=body.propensities, sticky=body.sticky))
     if known is None:
         about("name", new_study_name, "name", stored_as)
         Study(policy, goal=as_given(goals), seed=body.seed, about=facts)  # raises an error before a row is written
@@ -83,7 +85,7 @@ def _entry(differing: list[str], body: messages.StudyRequest) -> str:
     name, _, inner = first.partition(".")
     if name == FACT:
         return inner or "on_deadline"
-    if name in ("goal", "seed", PROPENSITIES):
+    if name in ("goal", "seed", PROPENSITIES, STICKY):
         return name
     if name == "constraints" and body.objectives is not None:
         return "objectives"

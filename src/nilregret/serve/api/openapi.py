@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from ..wire.messages import ID_PATTERN, NAME_PATTERN, Sums
+from ..wire.messages import NAME_PATTERN, Sums
 from .operations import LONGEST_KEY, REFUSED, Operation, ResponseInfo
 
 # Examples of request bodies, and links between operations, for the OpenAPI document.
@@ -128,8 +128,9 @@ PLACES: dict[str, dict[str, Any]] = {
         "hexadecimal digits of their UTF-8.",
     },
     "id": {
-        "schema": {"type": "string", "minLength": 1, "maxLength": 64, "pattern": ID_PATTERN},
-        "description": "Of the decision, as it was given.",
+        "schema": {"type": "string", "minLength": 1, "maxLength": 1602, "pattern": NAME_PATTERN},
+        "description": "Of the decision, as it was given. Or the `event` that it was asked for, written as the name of "
+        "a study is.",
     },
     "step": {"schema": {"type": "integer", "minimum": 0}, "description": "Of the evaluation; it grows."},
     "arm": {"schema": {"type": "integer", "minimum": 0}, "description": "The number of an arm."},

@@ -263,14 +263,19 @@ def parse(
     if decoder is not None:
         _check_type(scope)
     return ParsedRequest(
-        caller_of(scope), _with_study_name(path), scope, None if decoder is None else _decode(decoder, body),
+        caller_of(scope), _with_names(path), scope, None if decoder is None else _decode(decoder, body),
         None if operation.query is None else _query(operation.query, scope),
         _key(scope) if operation.repeatable else None,
     )  # fmt: skip
 
 
-def _with_study_name(path: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {**path, "name": name_in(path["name"])} if "name" in path else path
+def _with_names(path: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns the parts of a path, with the names that stand for a study and an event."""
+    return (
+        path
+        if "name" not in path
+        else {**path, **{each: name_in(path[each]) for each in ("name", "id") if each in path}}
+    )
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Operations under /v1 on the points to try first, and on the space of a running study."""
+"""Operations under /v1 on the points to try first, on the space of a running study, and on units."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ...serialize import to_plain
 from ...study.queue import Enqueued
 from ...study.study import Study
 from ...study.transaction import Transaction
+from ...study.visits import asked_of
 from ..watch.audit import audited
 from ..wire import change_messages as c
 from ..wire.decision_ids import IdempotentRequest
@@ -115,7 +116,22 @@ async def widen(service: Service, request: ParsedRequest) -> ASGIApp:
     return json_of(c.SpaceSaid(done.value), 200, AGAIN if done.again else ())
 
 
+async def forget(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Removes the link from a unit to its decisions. The audit log does not name the unit."""
+    worker, unit = await request.worker(service), request.body.unit
+    about("unit", asked_of, None, unit)
+    command = Change(lambda _: lambda transaction: transaction.forget(unit))
+    done = await audited(worker, request.caller, service.clock(), ("forget", {}), partial(worker.run, command))
+    return json_of(c.Forgotten(done))
+
+
 QUEUE_OPERATIONS = [
+    Operation(
+        method="POST", path=f"{STUDY}/forget", name="forget", summary="Forget a unit.",
+        text="Nothing says any more whose its decisions are. They stay on record, and still belong together. The next "
+        "decision for it is that of a new unit.",
+        handler=forget, body=c.ForgetRequest, answers={200: ResponseInfo("It is forgotten.", c.Forgotten)},
+    ),
     Operation(
         method="GET", path=QUEUE, name="enqueued", summary="List the points that wait to be tried first.",
         handler=list_entries, answers={200: ResponseInfo("In their order.", c.QueueSaid)},

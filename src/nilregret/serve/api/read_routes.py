@@ -132,11 +132,13 @@ async def study(service: Service, request: ParsedRequest) -> ASGIApp:
 async def one_decision(service: Service, request: ParsedRequest) -> ASGIApp:
     """Returns a decision with its reward and its notes."""
     worker = await request.worker(service)
-    number = service.ids.number(request.caller.tenant, worker.stored, request.path["id"])
+    which = service.ids.which(request.caller.tenant, worker.stored, request.path["id"])
 
     def seen(study: Study) -> m.DecisionInFull:
-        if number >= len(study.replica.snapshot()):
-            raise Problem(404, "no_decision", "This decision is no longer on record.", field="id")
+        trials = study.replica.snapshot()
+        number = study.replica.record.events.get(which, len(trials)) if isinstance(which, str) else which
+        if number >= len(trials):
+            raise Problem(404, "no_decision", "There is no decision of this id or event on record.", field="id")
         return in_full(service, worker, [number])[0]
 
     return json_of(await worker.read(seen))

@@ -23,6 +23,7 @@ from ...storage.trial import Plays
 from ...study.definition import PROPENSITIES, objectives_of
 from ...study.study import Study
 from ...study.trial_json import context_json, parameters_json
+from ...study.visits import STICKY, sticky_seconds
 from ..wire import messages
 from ..wire.decision_ids import Ids
 from ..work.answers import TellResult
@@ -49,13 +50,14 @@ def study_said(name: str, algorithm: str, stored: StoredStudy) -> dict[str, Any]
     about.pop(FACT, None)
     if propensities:
         del about[PROPENSITIES]
+    sticky = msgspec.UNSET if sticky_seconds(about) is None else about.pop(STICKY)
     objectives = objectives_said(stored)
     return {
         "name": name, "algorithm": algorithm, "seed": stored.seed,
         "goal": [each.goal for each in objectives] or stored.goal, "objectives": objectives or msgspec.UNSET,
         "about": about, "propensities": propensities, "deadline": rule.deadline,
         "on_deadline": rule.on_deadline, "default_reward": rule.default_reward, "late": rule.late,
-        "created_at": stored.created_at, "reward": rule.reward or msgspec.UNSET,
+        "created_at": stored.created_at, "reward": rule.reward or msgspec.UNSET, "sticky": sticky,
     }  # fmt: skip
 
 
@@ -102,8 +104,14 @@ def decision(worker: StudyWorker, ids: Ids, trial: Trial, propensity: float | No
     return messages.Decision(
         ids.of(worker.tenant, worker.stored, trial.number), trial.number, parameters, trial.point.tolist(),
         trial.arm, context, trial.explored, trial.repeats, trial.propensity if propensity is None else propensity,
-        trial.asked_at, worker.deadlines.expires_at(trial), trial.enqueued,
+        trial.asked_at, worker.deadlines.expires_at(trial), trial.enqueued, **_visit(trial),
     )  # fmt: skip
+
+
+def _visit(trial: Trial) -> dict[str, Any]:
+    """Returns the entries of a decision that say who visits, and the caller's own id and facts."""
+    said = {} if trial.visit is None else trial.visit.said()
+    return {name: said[name] for name in ("event", "unit", "kept", "facts") if name in said}
 
 
 def plays_of(reward: float | None, plays: Plays | None) -> int | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from msgspec import UNSET
 from starlette.types import ASGIApp
 
 from ..._utils.checks import whole_in
@@ -60,6 +61,8 @@ async def ask(service: Service, request: ParsedRequest) -> ASGIApp:
             f"`propensity` is said of at most {PROPENSITIES} decisions in a request, and `count` is {body.count}: each "
             "may take a thousand draws, or a replay. Ask for fewer at a time, or `GET .../explain/NUMBER` later."
         )
+    if isinstance(service.ids.which(request.caller.tenant, worker.stored, body.event or ""), int):
+        raise InvalidInput("`event` is the id of a decision of this study, which has none of it: take another text.")
     idempotent = IdempotentRequest.of("decisions", request.key, body)
     decided: DecideResult = await worker.run(Decide(body, idempotent, service.settings.limits.pending))
     service.metrics.count_decisions(worker, len(decided.trials), again=decided.again)
@@ -84,15 +87,14 @@ async def _propensities(worker: StudyWorker, body: m.DecisionRequest, decided: D
 async def reward(service: Service, request: ParsedRequest) -> ASGIApp:
     """Records the reward of a decision."""
     worker = await request.worker(service)
-    said, _ = await _told(service, worker, request.caller, request.path["id"], request.body)
-    return json_of(said)
+    return json_of(await _told(service, worker, request.caller, request.path["id"], request.body))
 
 
 async def failure(service: Service, request: ParsedRequest) -> ASGIApp:
     """Records that a decision failed."""
     worker = await request.worker(service)
-    number = service.ids.number(request.caller.tenant, worker.stored, request.path["id"])
-    done = await worker.run(Tell(number, request.body))
+    which = service.ids.which(request.caller.tenant, worker.stored, request.path["id"])
+    done = await worker.run(Tell(which, request.body))
     service.metrics.count_answer(worker, done)
     return json_of(answer(worker, service.ids, done))
 
@@ -102,8 +104,8 @@ async def _ended(
 ) -> ASGIApp:  # fmt: skip
     """Records that a decision was abandoned or stopped."""
     worker = await request.worker(service)
-    number = service.ids.number(request.caller.tenant, worker.stored, request.path["id"])
-    done = await worker.run(End(number, request.body.reason, record))
+    which = service.ids.which(request.caller.tenant, worker.stored, request.path["id"])
+    done = await worker.run(End(which, request.body.reason, record))
     service.metrics.count_answer(worker, done)
     return json_of(answer(worker, service.ids, done))
 
@@ -111,9 +113,9 @@ async def _ended(
 async def report(service: Service, request: ParsedRequest) -> ASGIApp:
     """Records the value of a decision after a step."""
     worker, step = await request.worker(service), request.path["step"]
-    number = service.ids.number(request.caller.tenant, worker.stored, request.path["id"])
+    which = service.ids.which(request.caller.tenant, worker.stored, request.path["id"])
     whole, most = whole_in(step, digits=30), service.settings.limits.reports
-    verdict = await worker.run(Report(number, step if whole is None else whole, request.body.value, most))
+    verdict = await worker.run(Report(which, step if whole is None else whole, request.body.value, most))
     return json_of(m.StepSaid(verdict in GOING, verdict))
 
 
@@ -121,34 +123,39 @@ async def _told(
     service: Service,
     worker: StudyWorker,
     caller: Caller,
-    id: str,  # noqa: A002 - the name in messages and tables
+    id: str | None,  # noqa: A002 - the name in messages and tables
     body: m.RewardRequest,
-) -> tuple[m.Answer, int]:
-    number = service.ids.number(caller.tenant, worker.stored, id)
-    done = await worker.run(Tell(number, body))
+    event: str = "",
+) -> m.Answer:
+    which = event if id is None else service.ids.which(caller.tenant, worker.stored, id)
+    done = await worker.run(Tell(which, body))
     service.metrics.count_answer(worker, done)
-    return answer(worker, service.ids, done), number
+    return answer(worker, service.ids, done)
 
 
 async def rewards(service: Service, request: ParsedRequest) -> ASGIApp:
     """Records the rewards of several decisions, each by itself."""
     worker = await request.worker(service)
-    body: m.RewardsRequest = request.body
-    _check_count("items", len(body.items), service)
-    check_sums(body.items, worker.study.policy)
+    items: list[m.RewardItem] = request.body.items
+    _check_count("items", len(items), service)
+    if any((item.id is None) is (item.event is None) for item in items):
+        raise InvalidInput("`items`: each names its decision by exactly one of `id` and `event`.")
+    check_sums(items, worker.study.policy)
     done: list[Any] = await asyncio.gather(
-        *(_told(service, worker, request.caller, item.id, item) for item in body.items), return_exceptions=True
+        *(_told(service, worker, request.caller, item.id, item, item.event or "") for item in items),
+        return_exceptions=True,
     )
     results = []
-    for item, each in zip(body.items, done, strict=True):
+    for item, each in zip(items, done, strict=True):
+        event = UNSET if item.event is None else item.event
         if isinstance(each, Exception):
             problem = problem_of(each)
             fault = m.Fault(problem.kind, problem.sentence, problem.field)
-            results.append(m.RewardResult(item.id, problem.status, None, fault))
+            results.append(m.RewardResult(item.id, problem.status, None, fault, event))
         elif isinstance(each, BaseException):
             raise each
         else:
-            results.append(m.RewardResult(item.id, 200, each[0], None))
+            results.append(m.RewardResult(item.id, 200, each, None, event))
     return json_of(m.RewardResults(results))
 
 

@@ -81,7 +81,7 @@ def check_tenant(value: object) -> str:
 
 READ_METHODS = ("GET", "HEAD", "OPTIONS")
 # Deciders may change these. Any other change needs an admin, also at addresses that are added later.
-DECIDING = re.compile(r"/v1/studies/[^/]+/(?:decisions|rewards|failures|observations|enqueue)(?:[/:].*)?")
+DECIDING = re.compile(r"/v1/studies/[^/]+/(?:decisions|rewards|failures|observations|enqueue|forget)(?:[/:].*)?")
 READING = re.compile(r"/v1/studies/[^/]+/evaluations")  # changes nothing, though its request has a body
 # Only admins may read these: forms that change a study, and who has changed it.
 ADMINS = re.compile(r"/studies/[^/]+/actions/[^/]+|/new|(?:/v1)?/studies/[^/]+/audit")

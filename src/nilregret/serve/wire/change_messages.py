@@ -72,6 +72,21 @@ class SpaceSaid(Reply, frozen=True):
     space: Annotated[dict[str, Any], Meta(description="As the `domain` of a whole policy.")]
 
 
+# -- units ---------------------------------------------------------------------------------------------------------
+
+
+class ForgetRequest(Request, frozen=True):
+    """The unit to forget."""
+
+    unit: Annotated[str, Meta(min_length=1, max_length=200, description="As decisions were asked for it.")]
+
+
+class Forgotten(Reply, frozen=True):
+    """The reply to a request to forget a unit."""
+
+    forgotten: Annotated[bool, Meta(description="Whether the unit was known.")]
+
+
 # -- points to try first -------------------------------------------------------------------------------------------
 
 

@@ -23,7 +23,6 @@ from ...storage.trial import Verdict
 INSTEAD: Final = "~~"
 NAME_PATTERN: Final = r"^([^/\\\x00-\x1f\x7f-\x9f]{1,200}|~~([0-9a-f]{2}){1,800})$"
 NEW_PATTERN: Final = r"^[^\x00-\x1f\x7f-\x9f]+$"  # of a new name, for programs, as the others
-ID_PATTERN: Final = "^[A-Za-z0-9_-]{1,64}$"
 WRITTEN = re.compile(re.escape(INSTEAD) + "((?:[0-9a-f]{2})+)")
 
 
@@ -94,6 +93,7 @@ EventKind = Literal[
 Curve = Annotated[list[list[float]], Meta(description="Step and value of each report, in order.")]
 Steps = Annotated[int, Meta(ge=2, le=10_000)]
 Key = Annotated[str, Meta(min_length=1, max_length=200)]
+EventId = Annotated[str, Meta(min_length=1, max_length=200, description="Your own id of the decision.")]
 Reason = Annotated[str, Meta(min_length=1, max_length=2000, description="In words.")]
 Revise = Annotated[bool, Meta(description="Whether another answer than the one there is corrects it.")]
 RepeatedPlays = Annotated[int, Meta(ge=1, le=1000)]
@@ -163,6 +163,9 @@ class StudyRequest(Request, frozen=True):
         Rewarding | None,
         Meta(description="Several rewards of a decision, each with a `key`: what is told of them at the `deadline`."),
     ] = None
+    sticky: Annotated[
+        bool | float, Meta(description="Whether a `unit` keeps its arm: true, or for so many seconds.")
+    ] = False
 
 
 class Objective(Reply, frozen=True):
@@ -187,6 +190,7 @@ class StudySaid(Reply, frozen=True):
     propensities: bool
     created_at: float
     reward: Rewarding | UnsetType = UNSET
+    sticky: bool | float | UnsetType = UNSET
     objectives: Annotated[list[Objective], Meta(description="Where there are several, in order.")] | UnsetType = UNSET
 
 
@@ -231,6 +235,12 @@ class DecisionRequest(Request, frozen=True):
     propensity: Annotated[bool, Meta(description="Whether to say how probable it was; of at most 10 decisions.")] = (
         False
     )
+    event: EventId | None = None
+    unit: Annotated[Key | None, Meta(description="Who visits. The text itself is not recorded.")] = None
+    facts: Annotated[
+        dict[str, Any] | None,
+        Meta(description="Your own facts, such as an order: at most 20 texts or numbers by name."),
+    ] = None
 
 
 class Decision(Reply, frozen=True):
@@ -248,6 +258,10 @@ class Decision(Reply, frozen=True):
     asked_at: float
     expires_at: float | None
     enqueued: Annotated[bool, Meta(description="Whether a request to `enqueue` named it, all of it or a part.")] = False
+    event: EventId | UnsetType = UNSET
+    unit: Annotated[int, Meta(description="Number of the first decision of its unit.")] | UnsetType = UNSET
+    kept: Annotated[int, Meta(description="Number of the decision whose arm it keeps.")] | UnsetType = UNSET
+    facts: dict[str, Any] | UnsetType = UNSET
 
 
 class Decisions(Reply, frozen=True):
@@ -398,9 +412,10 @@ class Answer(Several, frozen=True):
 
 
 class RewardItem(RewardRequest, frozen=True, kw_only=True):
-    """The reward of one of several decisions."""
+    """The reward of one of several decisions. Exactly one of `id` and `event` is given."""
 
-    id: Annotated[str, Meta(extra_json_schema={"pattern": ID_PATTERN})]
+    id: str | None = None
+    event: EventId | None = None
 
 
 class RewardsRequest(Request, frozen=True):
@@ -426,10 +441,11 @@ class Problem(Reply, frozen=True):
 class RewardResult(Reply, frozen=True):
     """The result for one of several rewards: an HTTP status, and the answer or the error."""
 
-    id: str
+    id: Annotated[str | None, Meta(description="As it was given.")]
     status: int
     answer: Answer | None
     error: Fault | None
+    event: EventId | UnsetType = UNSET
 
 
 class RewardResults(Reply, frozen=True):

@@ -55,14 +55,19 @@ class TellResult(NamedTuple):
 
 @final
 class Tell(NamedTuple):
-    """Records the answer to a decision: a reward, constraint values, or a failure."""
+    """Records the answer to a decision: a reward, constraint values, or a failure.
 
-    number: int
+    Attributes:
+        which: number of the trial, or its event.
+        body: of the request.
+    """
+
+    which: int | str
     body: messages.RewardRequest | messages.FailureRequest
 
     def note_keys(self, worker: StudyWorker) -> list[str]:
         """Returns the keys of the notes that the deadline rule writes."""
-        return [f"{kind}:{self.number}" for kind in (DEFAULTED, LATE, COLLECTED)] if worker.deadlines.active else []
+        return _note_keys(worker, self.which, DEFAULTED, LATE, COLLECTED)
 
     def prepare(self, worker: StudyWorker) -> Action:
         """Checks the answer, and returns the action that records it."""
@@ -84,25 +89,27 @@ class Tell(NamedTuple):
             raise InvalidInput("`reward` is missing: a reward, or constraint values, or both must be told.")
         field = "constraints" if body.reward is None else "reward"
         answer = rewards_of(body.reward, study.policy), body.constraints, body.std, body.metrics
-        told = about(field, study.inputs.answer, self.number, *answer)
+        told = about(field, study.inputs.answer, 0, *answer)
         return lambda transaction: self._tell(worker, transaction, told, body)
 
     def _tell(
         self, worker: StudyWorker, transaction: Transaction, told: Told, body: messages.RewardRequest
     ) -> TellResult:
-        trial = trial_of(transaction, self.number)
-        if transaction.read_note(f"{DEFAULTED}:{self.number}") is not None:
+        trial = trial_of(worker, transaction, self.which)
+        told = told._replace(trial=trial.number)
+        if transaction.read_note(f"{DEFAULTED}:{trial.number}") is not None:
             return _tell_after_default(worker, transaction, trial, told, revise=body.revise)
         order, was_open = transaction.order, trial.open
         trial = transaction.tell(told, revise=body.revise)
         if body.observed_at is not None:
-            transaction.write_note(f"{OBSERVED}:{self.number}", json.dumps(body.observed_at))
+            transaction.write_note(f"{OBSERVED}:{trial.number}", json.dumps(body.observed_at))
         result = tell_result(worker, transaction.trials, trial)
         return result._replace(new=was_open and not trial.open, again=transaction.order == order)
 
     def _collect(self, worker: StudyWorker, transaction: Transaction, new: Keyed, *, revise: bool) -> TellResult:
         """Records one of several rewards of a decision, which are told as one answer when the wait is over."""
-        trial, rule, number_ = trial_of(transaction, self.number), worker.deadlines.rule, self.number
+        trial, rule = trial_of(worker, transaction, self.which), worker.deadlines.rule
+        number_ = trial.number
         before = Collected.of(transaction.read_note(f"{COLLECTED}:{number_}"))
         known, waits = before.find(new.key), trial.state == "pending"
         if known is not None and (known.reward, known.metrics) == (new.reward, new.metrics):
@@ -121,28 +128,29 @@ class Tell(NamedTuple):
         return _collected(rule, trial, now, new)._replace(new=not before.rewards)
 
     def _fail(self, worker: StudyWorker, transaction: Transaction, reason: str, *, revise: bool) -> TellResult:
-        after = _after_default(transaction, self.number)
+        known = trial_of(worker, transaction, self.which)
+        after = _after_default(transaction, known)
         if after is not None:
             return after
         if not revise:
-            _require_none_collected(worker, transaction, self.number)
-        order, was_open = transaction.order, transaction.trials[self.number].open
-        trial = transaction.fail(self.number, reason, revise=revise)
+            _require_none_collected(worker, transaction, known)
+        order = transaction.order
+        trial = transaction.fail(known.number, reason, revise=revise)
         result = tell_result(worker, transaction.trials, trial)
-        return result._replace(new=was_open, again=transaction.order == order)
+        return result._replace(new=known.open, again=transaction.order == order)
 
 
 @final
 class End(NamedTuple):
     """Records that a decision was abandoned or stopped."""
 
-    number: int
+    which: int | str
     reason: str | None
     record: Callable[[Transaction, int, Any], Trial]
 
     def note_keys(self, worker: StudyWorker) -> list[str]:
         """Returns the key of the note that the deadline rule writes."""
-        return [f"{DEFAULTED}:{self.number}"] if worker.deadlines.active else []
+        return _note_keys(worker, self.which, DEFAULTED)
 
     def prepare(self, worker: StudyWorker) -> Action:
         """Checks the reason, and returns the action that records it."""
@@ -150,13 +158,13 @@ class End(NamedTuple):
         reason = None if self.reason is None else about("reason", reason_of, ended, self.reason)
 
         def action(transaction: Transaction) -> TellResult:
-            after = _after_default(transaction, self.number)
+            known = trial_of(worker, transaction, self.which)
+            after = _after_default(transaction, known)
             if after is not None:
                 return after
-            _require_none_collected(worker, transaction, self.number)
-            was_open = transaction.trials[self.number].open
-            trial = self.record(transaction, self.number, reason)
-            return tell_result(worker, transaction.trials, trial)._replace(new=was_open and not trial.open)
+            _require_none_collected(worker, transaction, known)
+            trial = self.record(transaction, known.number, reason)
+            return tell_result(worker, transaction.trials, trial)._replace(new=known.open and not trial.open)
 
         return action
 
@@ -165,32 +173,33 @@ class End(NamedTuple):
 class Report(NamedTuple):
     """Records the value of a decision after a step of its evaluation, and judges whether to go on."""
 
-    number: int
+    which: int | str
     step: int | str
     value: float
     most: int
 
     def note_keys(self, worker: StudyWorker) -> list[str]:
         """Returns the key of the note that the deadline rule writes."""
-        return [f"{DEFAULTED}:{self.number}"] if worker.deadlines.active else []
+        return _note_keys(worker, self.which, DEFAULTED)
 
     def prepare(self, worker: StudyWorker) -> Action:
         """Checks step and value, and returns the action that records them."""
         step, value = about("value", worker.study.inputs.report, self.step, self.value)
 
         def action(transaction: Transaction) -> str:
-            if _after_default(transaction, self.number) is not None:
+            known = trial_of(worker, transaction, self.which)
+            if _after_default(transaction, known) is not None:
                 raise Problem(
                     409, "conflict", "The deadline of this decision has passed, and the study's rule was applied; "
                     "nothing was recorded. Ask for another decision.",
                 )  # fmt: skip
-            curve = transaction.trials[self.number].curve
+            curve = known.curve
             if len(curve) >= self.most and step > curve[-1].step:
                 raise Problem(
                     422, "refused", f"This decision has reported {self.most:,} times, and this service takes no more "
                     "of one decision; nothing was recorded. Report fewer of the steps, such as every tenth.",
                 )  # fmt: skip
-            return transaction.report(self.number, step, value)[1]
+            return transaction.report(known.number, step, value)[1]
 
         return action
 
@@ -264,15 +273,15 @@ def _collected(rule: Rule, trial: Trial, all_: Collected, one: Keyed) -> TellRes
     return TellResult(trial, one.late, one.counted, sentence or None, collected=all_)
 
 
-def _require_none_collected(worker: StudyWorker, transaction: Transaction, number_: int) -> None:
+def _require_none_collected(worker: StudyWorker, transaction: Transaction, trial: Trial) -> None:
     """Raises `TrialError` if rewards of the decision wait to be told."""
-    if worker.deadlines.rule.reward is None or transaction.trials[number_].state != "pending":
+    if worker.deadlines.rule.reward is None or trial.state != "pending":
         return
-    came = Collected.of(transaction.read_note(f"{COLLECTED}:{number_}")).rewards
+    came = Collected.of(transaction.read_note(f"{COLLECTED}:{trial.number}")).rewards
     if came:
         raise TrialError(
-            f"Of trial {number_} {many(len(came), 'reward')} came ({came[0].key!r}: {came[0].reward!r}), and at its "
-            "deadline they are told; nothing was recorded. Usually the end of another decision was meant.",
+            f"Of trial {trial.number} {many(len(came), 'reward')} came ({came[0].key!r}: {came[0].reward!r}), and at "
+            "its deadline they are told; nothing was recorded. Usually the end of another decision was meant.",
             topic="answered",
         )
 
@@ -303,10 +312,9 @@ def _tell_after_default(
     )  # fmt: skip
 
 
-def _after_default(transaction: Transaction, number_: int) -> TellResult | None:
+def _after_default(transaction: Transaction, trial: Trial) -> TellResult | None:
     """Returns the result of a decision to which the deadline rule has been applied. None of other decisions."""
-    trial = trial_of(transaction, number_)
-    if transaction.read_note(f"{DEFAULTED}:{number_}") is None:
+    if transaction.read_note(f"{DEFAULTED}:{trial.number}") is None:
         return None
     sentence = "It came after the deadline, when the study's rule had been applied; nothing was changed."
     return TellResult(trial, late=True, counted=False, sentence=sentence)
@@ -370,12 +378,24 @@ def reward_counts(worker: StudyWorker, trials: Sequence[Trial], trial: Trial) ->
     return worker.study.policy.pending.counts(first, decisions_since)
 
 
-def trial_of(transaction: Transaction, number_: int) -> Trial:
-    """Returns the trial of a number, or raises `Problem` if it is no longer on record."""
-    trials = transaction.trials
+def trial_of(worker: StudyWorker, transaction: Transaction, which: int | str) -> Trial:
+    """Returns the trial of a number or an event, or raises `Problem` if there is none on record."""
+    events, trials = worker.study.replica.record.events, transaction.trials
+    if isinstance(which, str) and which not in events:
+        raise Problem(
+            404, "no_decision", "There is no decision of this id or event in this study. Ids are those that "
+            "`POST .../decisions` gave, for the study that was asked, and events those that it was sent.", field="id",
+        )  # fmt: skip
+    number_ = events[which] if isinstance(which, str) else which
     if number_ >= len(trials):
         raise Problem(
             404, "no_decision", "This decision is no longer on record: an older copy of the storage has taken the "
             "place of the one that it was made with.",
         )  # fmt: skip
     return trials[number_]
+
+
+def _note_keys(worker: StudyWorker, which: int | str, *kinds: str) -> list[str]:
+    """Returns the keys of the notes of a decision, as far as the decision is known here."""
+    known = worker.study.replica.record.events.get(which) if isinstance(which, str) else which
+    return [f"{kind}:{known}" for kind in kinds] if worker.deadlines.active and known is not None else []

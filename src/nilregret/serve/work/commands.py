@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, final
 
+from ..._utils.checks import Array
 from ...domains.domain import Arms
 from ...domains.options import readable
 from ...errors import InvalidInput
@@ -18,6 +19,7 @@ from ...storage.record import Trial
 from ...study.explain import propensity_of
 from ...study.function import settings_at
 from ...study.transaction import Going, Transaction
+from ...study.visits import Asked, asked_of
 from ..wire import messages
 from ..wire.decision_ids import IdempotentRequest, key_of
 from ..wire.problems import Problem, about
@@ -31,6 +33,9 @@ PAUSED = (
     "The study is paused, so nothing is decided; rewards are taken all the same. An admin lets it go on, on the "
     'dashboard or by `PATCH` with {"paused": false}.'
 )
+
+
+_Given = tuple[Array | None, Available | None, float | None, Asked | None]
 
 
 class DecideResult(NamedTuple):
@@ -73,18 +78,10 @@ class Decide(NamedTuple):
 
     def prepare(self, worker: StudyWorker) -> Action:
         """Checks context, available points and deadline, and returns the action that decides."""
-        body, study = self.body, worker.study
-        inputs, context = study.replica.inputs, None
-        if body.context is not None or inputs.policy.context is not None:
-            context = about("context", inputs.context, body.context)
-        offered = None
-        if body.among is not None or body.exclude is not None:
-            entry = "exclude" if body.among is None else "among"
-            offered = about(entry, study.offered, body.among, body.exclude)
-        lease = worker.deadlines.lease(body.deadline)
+        body, study, given = self.body, worker.study, self._given(worker)
 
         def action(transaction: Transaction, before: Sequence[_NewTrial] = ()) -> DecideResult | Going:
-            known = self._earlier(worker, transaction, before)
+            known = self._earlier(worker, transaction, before, given)
             if isinstance(known, DecideResult):
                 return known
             if worker.notes.paused and not known:
@@ -94,9 +91,9 @@ class Decide(NamedTuple):
             begun = len(made)
             while len(made) < count and (len(made) == begun or not transaction.expired):
                 state = transaction.copy_state() if body.propensity and not study.propensities else None
-                trial, playable = transaction.ask(context, offered, lease), offered
+                trial, playable = transaction.ask(*given), given[1]
                 if body.propensity:
-                    playable = transaction.roster.playable(offered)
+                    playable = transaction.roster.playable(given[1])
                 made.append(_NewTrial(trial, partial(_propensity, state, available=playable)))
             self._write_notes(transaction, [each.trial for each in made], count - len(made))
             if len(made) < count:
@@ -109,6 +106,21 @@ class Decide(NamedTuple):
 
         return action
 
+    def _given(self, worker: StudyWorker) -> _Given:
+        """Returns context, available points, lease, and what the caller says of the decision, checked."""
+        body, study = self.body, worker.study
+        inputs, context = study.replica.inputs, None
+        if body.context is not None or inputs.policy.context is not None:
+            context = about("context", inputs.context, body.context)
+        offered = None
+        if body.among is not None or body.exclude is not None:
+            entry = "exclude" if body.among is None else "among"
+            offered = about(entry, study.offered, body.among, body.exclude)
+        if body.event is not None and body.count is not None:
+            raise InvalidInput(f"`event` names one decision, and `count` is {body.count}. Ask for each alone.")
+        asked = about("facts", asked_of, body.event, body.unit, body.facts)
+        return context, offered, worker.deadlines.lease(body.deadline), asked
+
     def _write_notes(self, transaction: Transaction, trials: Sequence[Trial], left: int) -> None:
         """Writes the notes for retries, in the transaction that records the trials. `left` decisions are to come."""
         body, numbers = self.body, [trial.number for trial in trials]
@@ -118,12 +130,12 @@ class Decide(NamedTuple):
             transaction.write_note(key_of("client", body.client), json.dumps([numbers, offered]))
 
     def _earlier(
-        self, worker: StudyWorker, transaction: Transaction, before: Sequence[_NewTrial]
+        self, worker: StudyWorker, transaction: Transaction, before: Sequence[_NewTrial], given: _Given
     ) -> DecideResult | Sequence[_NewTrial]:
         """Returns the stored reply or the client's pending decisions, or else the decisions made so far."""
         body, reply = self.body, self.request.stored_reply(transaction)
         if reply is not None:
-            trials = [trial_of(transaction, each) for each in reply.numbers]
+            trials = [trial_of(worker, transaction, each) for each in reply.numbers]
             if type(reply.more) is not int:
                 return DecideResult(trials, again=True, alike=reply.more is None)
             # Another process may have begun the request, or may have gone on with it.
@@ -131,11 +143,17 @@ class Decide(NamedTuple):
             return [own.get(trial.number) or _NewTrial(trial, None) for trial in trials]
         if before:
             return before
+        if body.event is not None and body.event in worker.study.replica.record.events:
+            found = transaction.ask(*given)
+            self.request.store(transaction, [found.number], "of an event that was there")
+            return DecideResult([found], again=True, alike=False)
         note = None if body.client is None else transaction.read_note(key_of("client", body.client))
         if note is None:
             return ()
         numbers, offered = json.loads(note)
-        left = [trial for trial in (trial_of(transaction, each) for each in numbers) if trial.state == "pending"]
+        left = [
+            trial for trial in (trial_of(worker, transaction, each) for each in numbers) if trial.state == "pending"
+        ]
         if worker.deadlines.rule.reward is not None:  # A decision with a reward has been worked on.
             left = [trial for trial in left if not transaction.read_note(f"{COLLECTED}:{trial.number}")]
         if not left:
@@ -188,7 +206,7 @@ class Observe(NamedTuple):
         def action(transaction: Transaction) -> ObserveResult:
             reply = self.request.stored_reply(transaction)
             if reply is not None:
-                return ObserveResult(trial_of(transaction, reply.numbers[0]), reply.more, again=True)
+                return ObserveResult(trial_of(worker, transaction, reply.numbers[0]), reply.more, again=True)
             would = self._comparison(worker, transaction.preview(context), decision) if body.compare else None
             trial = transaction.add(decision, context, *told)
             self.request.store(transaction, [trial.number], would)
