@@ -10,7 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
-from .._utils.checks import LARGEST_REWARD, LARGEST_SEED, LEAST_DELTA, Array, integer, many, number, shown
+from .._utils.checks import LARGEST_REWARD, LARGEST_SEED, LEAST_DELTA, Array, IndexArray, integer, many, number, shown
 from .._utils.numerals import exact, numeral
 from .._utils.tables import read_table, table_of
 from ..errors import InvalidInput, warn
@@ -43,7 +43,8 @@ class Evaluation:
         upper: upper end. The interval holds with probability 1 - delta, and does not depend on the estimator.
         delta: probability of an error.
         estimates: value by estimator: "snips", "dr", "ips", "switch", and "model", the reward model alone.
-        effective_sample_size: number of the policy's own decisions that would say as much as the log.
+        effective_sample_size: number of the policy's own decisions that would say as much as the log. With units, the
+            number of its own units.
         overlap: share of the policy's choices that the log's policy could have made. It is exact for a study, whose
             record knows the arms of each decision, and under a floor. Else it is the mean weight, an estimate.
         largest_weight: largest ratio of the policy's probability to the propensity.
@@ -56,6 +57,7 @@ class Evaluation:
         check: of the log's propensities.
         cautions: sentences about what weakens or breaks the result.
         learned: number of rows from which a replayed policy learned, or None for other policies.
+        units: number of units (visitors) of these rows, by which intervals are clustered, or None without units.
     """
 
     estimator: Estimator
@@ -76,6 +78,7 @@ class Evaluation:
     check: PropensityCheck
     cautions: tuple[str, ...]
     learned: int | None = None
+    units: int | None = None
 
     def __str__(self) -> str:
         sure = f"{numeral(100 * (1.0 - self.delta))}%"
@@ -85,8 +88,8 @@ class Evaluation:
             f"The policy's value is {value} ({sure} interval {numeral(self.lower)} to {numeral(self.upper)}); that of "
             f"the log is {numeral(self.logged)} ({numeral(own.lower)} to {numeral(own.upper)}). "
             f"{self._comparison()}{self._waiting()}",
-            f"{many(self.rows, 'decision')} of the log say as much as {self.effective_sample_size:.0f} of the policy's "
-            f"own; the largest weight is {numeral(self.largest_weight, 3)}.",
+            f"{many(self.rows, 'decision')} of {self._of[0]} say as much as {self.effective_sample_size:.0f}"
+            f"{self._of[1]} of the policy's own; the largest weight is {numeral(self.largest_weight, 3)}.",
         ]
         if self.learned is not None:
             said.append(f"As it learned, it took in {many(self.learned, 'decision')}.")
@@ -109,6 +112,10 @@ class Evaluation:
             return f"The policy's is lower, by {numeral(-self.gain.upper, 3)} or more."
         return "Which one is higher is not established."
 
+    @property
+    def _of(self) -> tuple[str, str]:
+        return ("the log", "") if self.units is None else (many(self.units, "unit"), " units")
+
     def _waiting(self) -> str:
         waiting = self.left_out.get(WAITING, 0)
         return f" Not counted yet: {many(waiting, 'decision')} {WAITING}." if waiting else ""
@@ -125,6 +132,7 @@ class Evaluation:
             "reward_range": [*self.reward_range],
             "check": {"passed": self.check.passed, "uniform": [*self.check.uniform], "actions": check},
             "cautions": [*self.cautions], "learned": self.learned, "text": str(self),
+            **({} if self.units is None else {"units": self.units}),
         }  # fmt: skip
 
     def plot(self, path: str | Path | None = None) -> Any:
@@ -279,11 +287,11 @@ def _evaluated(
     scaled = (used.rewards - low) / span
     largest = target.largest(least) if least is not None and _has_mean_1(weights, target, log) else None
     overlap = 1.0 if largest is not None else _overlap(target, log)  # A floor under all choices leaves none out.
-    interval = mean_interval(w, scaled, delta, largest=largest)
-    own = mean_interval(np.ones(len(used)), scaled, delta)
-    gain = gain_interval(w, scaled, delta)
+    interval = mean_interval(w, scaled, delta, largest=largest, units=used.units)
+    own = mean_interval(np.ones(len(used)), scaled, delta, units=used.units)
+    gain = gain_interval(w, scaled, delta, units=used.units)
     found = estimates(used.rewards, w, *_predicted(used, target.only(told)), most=most)
-    effective = effective_sample_size(w)
+    effective = effective_sample_size(w, used.units)
     said = [*cautions(log, weights, check, effective, overlap), *([FLATTERED] if target.from_log else [])]
     if alone := len(used.unweighed or ()):
         total = many(len(used) + alone, "decision")
@@ -297,12 +305,13 @@ def _evaluated(
         logged_interval=Interval(low + span * own.lower, low + span * own.upper), reward_range=bounds, check=check,
         gain=Interval(span * gain.lower, span * gain.upper),
         cautions=tuple(said), learned=target.learned,
+        units=None if used.units is None else len(np.unique(used.units)),
     )  # fmt: skip
 
 
 def _has_mean_1(weights: Array, target: Target, log: Log) -> bool:
     """Returns False if the log could not make all choices of the policy, so that a floor bounds nothing."""
-    return covered(weights) and bool((_possible(target, log) > 1.0 - ROUNDING).all())
+    return covered(weights, units=log.units) and bool((_possible(target, log) > 1.0 - ROUNDING).all())
 
 
 def _possible(target: Target, log: Log) -> Array:
@@ -322,7 +331,14 @@ def _overlap(target: Target, log: Log) -> float | None:
         return None
     sure, chosen = log.propensities > 1.0 - ROUNDING, target.of(log.taken)
     found = float(np.where(sure, chosen, _possible(target, log)).mean())
-    return found if covered(chosen / log.propensities, found) else None
+    return found if covered(chosen / log.propensities, found, units=log.units) else None
+
+
+def _together(log: Log, more: Log | None) -> IndexArray | None:
+    """Returns the units of the rows of a log and of further rows, or None if the log has none."""
+    if log.units is None or more is None:
+        return log.units
+    return np.concatenate([log.units, -1 - np.arange(len(more)) if more.units is None else more.units])
 
 
 def _predicted(log: Log, target: Target) -> tuple[Array, Array]:
@@ -332,7 +348,7 @@ def _predicted(log: Log, target: Target) -> tuple[Array, Array]:
     model = RewardModel(
         features_of(log.contexts if len(logs) == 1 else contexts, sum(len(each) for each in logs)),
         np.concatenate([each.taken for each in logs]), np.concatenate([each.rewards for each in logs]),
-        len(log.actions),
+        len(log.actions), _together(log, log.unweighed),
     )  # fmt: skip
     taken, expected = np.empty(n), np.empty(n)
     step = max(NUMBERS // len(log.actions), 1)

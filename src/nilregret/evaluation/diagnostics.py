@@ -7,10 +7,11 @@ from typing import Any, final
 
 import numpy as np
 
-from .._utils.checks import Array, many, shown
+from .._utils.checks import Array, IndexArray, many, shown
 from .._utils.numerals import exact, numeral
 from .estimators import Interval, bounded_interval
 from .log import Log
+from .units import error_of_mean, sum_of_squares, visits
 
 MOST_ACTIONS = 20  # whose weights are checked: the most frequent
 FEW = 30  # effective rows below which a result is said to rest on few
@@ -65,19 +66,22 @@ def check_of(log: Log, delta: float) -> PropensityCheck:
     frequent = np.bincount(log.taken, minlength=len(log.actions)).argsort(kind="stable")[::-1][:MOST_ACTIONS]
     share = delta / 2.0
     weights = 1.0 / (log.offered * log.propensities)
-    uniform = bounded_interval(weights, 0, float(weights.max()), share)
+    uniform = bounded_interval(weights, 0, float(weights.max()), share, units=log.units)
     actions, largest = {}, 1.0 / float(log.propensities.min())
     for action in frequent if log.available is None else ():
-        of_action = 1.0 / log.propensities[log.taken == action]
+        took = log.taken == action
+        of_action = 1.0 / log.propensities[took]
+        if log.units is not None:  # Each unit has a sum, which may be 0.
+            of_action = np.where(took, 1.0 / log.propensities, 0.0)
         actions[log.actions[action]] = bounded_interval(
-            of_action, len(log) - len(of_action), largest, share / len(frequent)
+            of_action, len(log) - len(of_action), largest, share / len(frequent), units=log.units
         )
     return PropensityCheck(uniform, actions)
 
 
-def covered(weights: Array, share: float = 1.0) -> bool:
+def covered(weights: Array, share: float = 1.0, *, units: IndexArray | None = None) -> bool:
     """Returns False if the log could make less than this share of the policy's choices, as a low mean weight shows."""
-    return bool(weights.mean() + UNLIKELY * weights.std() / np.sqrt(len(weights)) >= COVERED * share)
+    return bool(weights.mean() + UNLIKELY * error_of_mean(weights, units) >= COVERED * share)
 
 
 def cautions(
@@ -89,7 +93,7 @@ def cautions(
         log: all rows with a propensity.
         weights: of the policy, `(n,)`.
         check: of the propensities.
-        effective: effective sample size of the rows with a reward.
+        effective: effective sample size of the rows with a reward, or of their units.
         overlap: share of the policy's choices that the log could have made, or None if the log does not tell.
     """
     missing = _silent(log) or _unequal(log)
@@ -105,7 +109,7 @@ def _overlap(log: Log, weights: Array, effective: float, overlap: float | None) 
             f"value: the estimate is that of the reward model, or missing. {FLOOR}"
         )
     known = overlap is not None and overlap < COVERED
-    if known or not covered(weights):
+    if known or not covered(weights, units=log.units):
         share = f"{overlap:.0%}" if known else f"some {total / n:.0%}"
         makes, wrong = ("ever makes", "") if known else ("makes often enough", ", or its propensities are too high")
         advice = MISSING if log.floored else FLOOR
@@ -119,11 +123,13 @@ def _overlap(log: Log, weights: Array, effective: float, overlap: float | None) 
             f"whether it would have done the same again. {FLOOR}"
         )
     if effective < FEW or weights.max() > LARGE_SHARE * total:
-        advice = MORE if effective > n / 2 else HIGHER if log.floored else FLOOR
+        count = n if log.units is None else len(np.unique(log.units))
+        advice = MORE if effective > count / 2 else HIGHER if log.floored else FLOOR
+        of = "" if log.units is None else f" of {many(count, 'unit')}"
         return (
-            f"The estimate rests on few decisions: the {many(n, 'row')} say as much as {effective:.0f} of the policy's "
-            f"own, and the largest weight is {numeral(weights.max(), 3)}, {weights.max() / total:.0%} of all weight. "
-            f"{advice}"
+            f"The estimate rests on few {'units' if of else 'decisions'}: the {many(n, 'row')}{of} say as much as "
+            f"{effective:.0f} of the policy's own, and the largest weight is {numeral(weights.max(), 3)}, "
+            f"{weights.max() / total:.0%} of all weight. {advice}"
         )
     return None
 
@@ -162,6 +168,7 @@ def _unequal(log: Log) -> str | None:
     expected = asked[seen] * share
     excess = ((told[seen] - expected) ** 2 / (expected * (1.0 - share))).sum()  # chi-square of one less than `seen`
     freedom = max(int(seen.sum()) - 1, 1)
+    excess /= visits(log.units)  # Rewards of one unit may all be missing (Rao & Scott, 1981).
     if excess < freedom + UNLIKELY * np.sqrt(2.0 * freedom) + UNLIKELY:
         return None
     shares = told[seen] / asked[seen]
@@ -177,7 +184,7 @@ def _unequal(log: Log) -> str | None:
 def _drift(log: Log, weights: Array) -> str | None:
     """Returns a caution if the policy's value differs between the halves of the log."""
     told = ~np.isnan(log.rewards)
-    w, r = weights[told], log.rewards[told]
+    w, r, of = weights[told], log.rewards[told], None if log.units is None else log.units[told]
     halves = [slice(None, len(w) // 2), slice(len(w) // 2, None)]
     if len(w) < 2 * FEW or min(np.count_nonzero(w[half]) for half in halves) < FEW:
         return None
@@ -185,7 +192,7 @@ def _drift(log: Log, weights: Array) -> str | None:
     for half in halves:
         total = w[half].sum()
         values.append(float(w[half] @ r[half] / total))
-        variance += float(((w[half] * (r[half] - values[-1])) ** 2).sum() / total**2)
+        variance += sum_of_squares(w[half] * (r[half] - values[-1]), None if of is None else of[half]) / total**2
     rounding = 1e-9 * max(abs(value) for value in values)
     if abs(values[1] - values[0]) <= UNLIKELY * np.sqrt(variance) + rounding:
         return None

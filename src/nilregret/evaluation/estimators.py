@@ -13,12 +13,14 @@ Each is the mean of one number for each row, so their formulas are those of the 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, final
 
 import numpy as np
 
 from .._utils.checks import Array, IndexArray
 from .._utils.randomness import Draws
+from .units import sums
 
 Estimator = Literal["snips", "dr", "ips", "switch"]
 ESTIMATORS: tuple[Estimator, ...] = ("snips", "dr", "ips", "switch")
@@ -50,8 +52,14 @@ def estimates(rewards: Array, weights: Array, taken: Array, expected: Array, *, 
     }
 
 
-def effective_sample_size(weights: Array) -> float:
-    """Returns (sum w)^2 / sum w^2: the number of rows of equal weight that say as much. It is 0 without any weight."""
+def effective_sample_size(weights: Array, units: IndexArray | None = None) -> float:
+    """Returns (sum w)^2 / sum w^2: the number of rows of equal weight that say as much. It is 0 without any weight.
+
+    Args:
+        weights: at least 0, `(n,)`.
+        units: of the rows, `(n,)`. Then w are sums of each unit, and the number is one of units.
+    """
+    weights = weights if units is None else sums(weights, units)
     largest = float(weights.max(initial=0.0))
     if largest == 0.0:
         return 0.0
@@ -73,16 +81,22 @@ class RewardModel:
         actions: taken, as indices, `(n,)`.
         rewards: `(n,)`.
         count: number of actions, N.
+        units: of the rows, `(n,)`, or None. Rows of one unit are in one fold.
     """
 
-    def __init__(self, features: Array, actions: IndexArray, rewards: Array, count: int) -> None:
+    def __init__(
+        self, features: Array, actions: IndexArray, rewards: Array, count: int, units: IndexArray | None = None
+    ) -> None:
         n = len(features)
         spread = features.std(axis=0)
         scaled = (features - features.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
         self._x = np.column_stack([np.ones(n), scaled[:, spread > 0.0]])
         # Folds at random, because a log may have a rhythm of its own.
-        self._folds = Draws("folds").permutation(n) % min(FOLDS, n)
-        self._fits = [self._fitted(self._folds != fold, actions, rewards, count) for fold in range(min(FOLDS, n))]
+        codes = np.arange(n) if units is None else np.unique(units, return_inverse=True)[1]
+        several = int(codes.max()) + 1
+        self._folds = (Draws("folds").permutation(several) % min(FOLDS, several))[codes]
+        fits = range(min(FOLDS, several))
+        self._fits = [self._fitted(self._folds != fold, actions, rewards, count) for fold in fits]
 
     def _fitted(self, rows: Array, actions: IndexArray, rewards: Array, count: int) -> tuple[Array, Array]:
         """Returns the coefficients, pooled `(p,)` and of each action `(N, q)`, from some rows."""
@@ -134,23 +148,39 @@ class Interval(NamedTuple):
 
 
 def lower_bound(
-    values: Array, alpha: float, *, zeros: int = 0, weights: Array | None = None, largest: float | None = None
-) -> float:
+    values: Array, alpha: float, *, zeros: int = 0, weights: Array | None = None, largest: float | None = None,
+    units: IndexArray | None = None,
+) -> float:  # fmt: skip
     """Returns a number that exceeds the mean of the values with probability alpha at most.
+
+    With J units of n_j rows the game bets on their sums S_j (Waudby-Smith & Ramdas, 2024, for one row each). A factor
+    is 1 + b (S_j / m - n_j) J / n, and linear in the rows of a unit. So the expected capital at the mean m of all rows
+    is the product of the factors with E S_j in place of S_j. It does not matter whether visits of units alternate, or
+    one draw decides all visits of a unit. The product is at most 1, as log(1 + x) <= x and the sum of E S_j is n m.
+    Expectations are over draws of arms for given rewards of all arms, or over independent units. The number of visits
+    of a unit must not depend on the draws.
 
     Args:
         values: at least 0, of any size, `(n,)`.
         alpha: probability of an error.
-        zeros: number of further values that are 0.
+        zeros: number of further values that are 0. Not used with units.
         weights: at least 0 with mean 1, `(n,)`. Used with `largest` alone.
         largest: bound of the weights by design, or None.
+        units: of the rows, `(n,)`, or None if each row is a unit.
     """
-    if largest is None or weights is None:
-        return _Bet(values, zeros, None, 1.0).bound(alpha)
-    return _Bet(values, zeros, weights, max(largest, 1.0)).bound(alpha)
+    known = [] if largest is None or weights is None else [(weights, max(largest, 1.0))]
+    if units is not None:
+        sizes = sums(np.ones(len(units)), units)
+        scale, most = len(sizes) / len(units), float(sizes.max())
+        values = sums(values, units) * scale
+        known = [(sums(each, units) * scale, bound * most * scale) for each, bound in known]
+        known.append((sizes * scale, most * scale))
+    return _Bet(values, zeros, known).bound(alpha)
 
 
-def mean_interval(weights: Array, rewards: Array, delta: float, *, largest: float | None = None) -> Interval:
+def mean_interval(
+    weights: Array, rewards: Array, delta: float, *, largest: float | None = None, units: IndexArray | None = None
+) -> Interval:
     """Returns an interval that holds the mean of weight times reward with probability 1 - delta or more.
 
     The upper bound is one minus the lower bound of weight times (1 - reward), because weights have the mean 1. If the
@@ -161,15 +191,16 @@ def mean_interval(weights: Array, rewards: Array, delta: float, *, largest: floa
         rewards: within [0, 1], `(n,)`.
         delta: probability of an error.
         largest: bound of the weights by design, or None.
+        units: of the rows, `(n,)`, or None.
     """
-    lower = lower_bound(weights * rewards, delta / 2.0, weights=weights, largest=largest)
-    upper = 1.0 - lower_bound(weights * (1.0 - rewards), delta / 2.0, weights=weights, largest=largest)
+    lower = lower_bound(weights * rewards, delta / 2.0, weights=weights, largest=largest, units=units)
+    upper = 1.0 - lower_bound(weights * (1.0 - rewards), delta / 2.0, weights=weights, largest=largest, units=units)
     if lower > upper:  # Weights whose mean is not 1: nothing is known.
         return Interval(0.0, 1.0)
     return Interval(min(lower, 1.0), max(upper, 0.0))
 
 
-def gain_interval(weights: Array, rewards: Array, delta: float) -> Interval:
+def gain_interval(weights: Array, rewards: Array, delta: float, *, units: IndexArray | None = None) -> Interval:
     """Returns an interval of the mean of (weight - 1) times reward: the policy's value less that of the log's own.
 
     Both values rest on the same rewards. So the interval is narrower than those of both values suggest. It bets on
@@ -179,13 +210,16 @@ def gain_interval(weights: Array, rewards: Array, delta: float) -> Interval:
         weights: at least 0 with mean 1, `(n,)`.
         rewards: within [0, 1], `(n,)`.
         delta: probability of an error.
+        units: of the rows, `(n,)`, or None.
     """
-    lower = lower_bound(1.0 + (weights - 1.0) * rewards, delta / 2.0) - 1.0
-    upper = 1.0 - lower_bound(1.0 + (weights - 1.0) * (1.0 - rewards), delta / 2.0)
+    lower = lower_bound(1.0 + (weights - 1.0) * rewards, delta / 2.0, units=units) - 1.0
+    upper = 1.0 - lower_bound(1.0 + (weights - 1.0) * (1.0 - rewards), delta / 2.0, units=units)
     return Interval(lower, upper) if lower <= upper else Interval(-1.0, 1.0)
 
 
-def bounded_interval(values: Array, zeros: int, largest: float, delta: float) -> Interval:
+def bounded_interval(
+    values: Array, zeros: int, largest: float, delta: float, *, units: IndexArray | None = None
+) -> Interval:
     """Returns an interval of the mean of values within [0, largest].
 
     Args:
@@ -193,23 +227,38 @@ def bounded_interval(values: Array, zeros: int, largest: float, delta: float) ->
         zeros: number of further values that are 0.
         largest: bound of the values, above 0.
         delta: probability of an error.
+        units: of the values, if there are no zeros, `(n,)`, or None.
     """
     shares = np.minimum(values / largest, 1.0)
-    below = lower_bound(shares, delta / 2.0, zeros=zeros)
-    above = 1.0 - lower_bound(np.append(1.0 - shares, np.ones(zeros)), delta / 2.0)
+    below = lower_bound(shares, delta / 2.0, zeros=zeros, units=units)
+    above = 1.0 - lower_bound(np.append(1.0 - shares, np.ones(zeros)), delta / 2.0, units=units)
     return Interval(float(largest * below), float(largest * above))
 
 
 @final
 class _Bet:
-    """The capital as a function of the hypothetical mean."""
+    """The capital as a function of the hypothetical mean.
 
-    def __init__(self, values: Array, zeros: int, weights: Array | None, largest: float) -> None:
+    Args:
+        values: at least 0.
+        zeros: number of further values that are 0.
+        known: columns with the mean 1 that rise and fall with the values, and the largest possible entry of each. A
+            bet on 1 + b (value / m - column) needs less luck than one on 1 + b (value / m - 1).
+    """
+
+    def __init__(self, values: Array, zeros: int, known: Sequence[tuple[Array, float]]) -> None:
         # Clicks and rows that the policy would not have chosen have few distinct values.
-        pairs, counts = np.unique(values if weights is None else values + 1j * weights, return_counts=True)
-        pairs, counts = (np.append(pairs, 0.0), np.append(counts, zeros)) if zeros else (pairs, counts)
-        self._values, self._weights = pairs.real, None if weights is None else pairs.imag
-        self._counts, self._largest = counts.astype(np.float64), largest
+        if len(known) < 2:
+            pairs, counts = np.unique(values + 1j * known[0][0] if known else values, return_counts=True)
+            pairs, counts = (np.append(pairs, 0.0), np.append(counts, zeros)) if zeros else (pairs, counts)
+            columns = [pairs.real, pairs.imag][: 1 + len(known)]
+        else:
+            rows = np.column_stack([values, *(each for each, _ in known)])
+            rows, counts = np.unique(rows, axis=0, return_counts=True)
+            columns = list(rows.T)
+        self._values, self._known = columns[0], columns[1:]
+        self._bets = [BETS, *(np.minimum(BETS, MOST / bound) for _, bound in known)]
+        self._counts = counts.astype(np.float64)
 
     def bound(self, alpha: float) -> float:
         """Returns the mean at which the capital is 1 / alpha, or 0 if it is less everywhere."""
@@ -217,8 +266,8 @@ class _Bet:
         high = float(self._counts @ self._values / max(total, 1.0))
         if high <= 0.0 or not math.isfinite(high):
             return 0.0
-        if self._weights is not None:  # The capital is at most 1 at the sample mean and at the self-normalised one.
-            high = max(high, high * total / float(self._counts @ self._weights))
+        # The capital is at most 1 at the sample mean and at the self-normalised ones.
+        high = max([high, *(high * total / float(self._counts @ each) for each in self._known)])
         low = high * LOWEST
         at_low = self._log_capital(low) - enough
         return 0.0 if at_low < 0.0 else float(self._crossing(enough, low, at_low, high))
@@ -238,15 +287,12 @@ class _Bet:
         return low
 
     def _log_capital(self, m: float) -> float:
-        plain = np.zeros(len(BETS))
-        steadied = np.zeros(len(BETS))
-        capped = np.minimum(BETS, MOST / self._largest)
+        logs = np.zeros((len(self._bets), len(BETS)))
         for start in range(0, len(self._values), ROWS):
             part = slice(start, start + ROWS)
             ratio, counts = self._values[part] / m, self._counts[part]
-            plain += np.log1p(BETS[:, None] * (ratio - 1.0)) @ counts
-            if self._weights is not None:
-                steadied += np.log1p(capped[:, None] * (ratio - self._weights[part])) @ counts
-        logs = plain if self._weights is None else np.concatenate([plain, steadied])
+            for game, (bets, known) in enumerate(zip(self._bets, [None, *self._known], strict=True)):
+                centre = 1.0 if known is None else known[part]
+                logs[game] += np.log1p(bets[:, None] * (ratio - centre)) @ counts
         best = logs.max()
-        return float(best + math.log(np.average(np.exp(logs - best), weights=np.resize(PRIOR, len(logs)))))
+        return float(best + math.log(np.average(np.exp(logs - best).ravel(), weights=np.resize(PRIOR, logs.size))))

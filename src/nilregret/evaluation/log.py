@@ -17,6 +17,7 @@ from .._utils.logs import AMONG, COUNTED
 from .._utils.numerals import exact
 from .._utils.tables import Table
 from ..errors import InvalidInput
+from .units import units_of
 
 if TYPE_CHECKING:
     from ..study.study import Study
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 ACTION, PROPENSITY = ("action", "arm"), ("propensity",)
 IDS = ("id", "event", "event_id", "decision_id", "number")
-OTHERS = {*IDS, *ACTION, AMONG, COUNTED}  # columns that mean something and are not read
+UNIT, KEPT, NUMBER = "unit", "kept", "number"  # who visits, and the number of the decision that a row repeats
+OTHERS = {*IDS, *ACTION, AMONG, COUNTED, UNIT, KEPT}  # columns that mean something and are not read
 WAITING = "still waited for, answered or not"  # the reason for which young decisions are left out
 ROUNDING = 1e-6  # by which a propensity of 1 may exceed it in a file of single precision
 NEEDED = (
@@ -57,6 +59,9 @@ class Log:
         unread: names of columns that were of no use.
         study: where the log comes from, or None for other logs.
         recorded: True if the record of a study knows which actions could be chosen in each row.
+        units: a number for each row, the same for rows of one unit, `(n,)`, or None if all rows are of different units.
+        draws: a number for each row, the same for a decision and those that keep its arm (`Study(sticky=)`), `(n,)`,
+            or None if no row keeps one. A row that keeps an arm has the context and the actions of that decision.
         unweighed: rows with a reward and without a propensity, from which the reward model alone learns, or None.
     """
 
@@ -71,6 +76,8 @@ class Log:
     unread: tuple[str, ...] = ()
     study: Study | None = None
     recorded: bool = False
+    units: IndexArray | None = None
+    draws: IndexArray | None = None
     unweighed: Log | None = None
 
     def __len__(self) -> int:
@@ -112,13 +119,16 @@ class Log:
             self, taken=self.taken[rows], propensities=self.propensities[rows], rewards=self.rewards[rows],
             contexts=_some(self.contexts, rows), left_out=out,
             available=None if self.available is None else self.available[rows],
+            units=None if self.units is None else self.units[rows],
+            draws=None if self.draws is None else self.draws[rows],
         )  # fmt: skip
 
 
-def _some(contexts: Any, rows: npt.NDArray[np.bool_]) -> Any:
+def _some(contexts: Any, rows: npt.NDArray[np.bool_] | IndexArray) -> Any:
     if contexts is None:
         return None
-    return contexts[rows] if isinstance(contexts, np.ndarray) else [contexts[i] for i in np.flatnonzero(rows)]
+    at = np.flatnonzero(rows) if rows.dtype == bool else rows
+    return contexts[at] if isinstance(contexts, np.ndarray) else [contexts[i] for i in at]
 
 
 def log_of_table(table: Table, actions: Sequence[Any] | None = None) -> Log:
@@ -148,12 +158,35 @@ def log_of_table(table: Table, actions: Sequence[Any] | None = None) -> Log:
     named = actions if actions is not None or among is None else _all_of(among, table.values(action))
     codes, names = _coded(table.values(action), named)
     unread = table.unread({action, propensity, reward})
-    return checked(
-        Log(
-            actions=names, taken=codes, propensities=table.numbers(propensity), rewards=table.numbers(reward),
-            contexts=_contexts(table), unread=tuple(name for name in unread if name.casefold() not in OTHERS),
-            available=None if among is None else _available(among, names),
+    unit = table.find(UNIT)
+    log = Log(
+        actions=names, taken=codes, propensities=table.numbers(propensity), rewards=table.numbers(reward),
+        contexts=_contexts(table), unread=tuple(name for name in unread if name.casefold() not in OTHERS),
+        available=None if among is None else _available(among, names),
+        units=None if unit is None else units_of(table.values(unit)),
+    )  # fmt: skip
+    return checked(_kept(log, table))
+
+
+def _kept(log: Log, table: Table) -> Log:
+    """Returns the log with the contexts and actions of the decisions that rows repeat, by the column `kept`."""
+    kept = table.find(KEPT)
+    repeated = np.full(len(log), np.nan) if kept is None else table.numbers(kept)
+    if np.isnan(repeated).all():
+        return log
+    number = table.find(NUMBER)
+    if number is None:
+        raise InvalidInput(
+            f"{table.named}: `{kept}` names the decisions whose action is kept by their numbers, and there is no "
+            f"column `{NUMBER}`. Usually columns of an export were left out: keep `{NUMBER}`, or leave out `{kept}`."
         )
+    draws = np.where(np.isnan(repeated), table.numbers(number), repeated)
+    draws = np.where(np.isnan(draws), -1.0 - np.arange(len(log)), draws)
+    _, first, codes = np.unique(draws, return_index=True, return_inverse=True)
+    of = first[codes]
+    return replace(
+        log, draws=codes, available=None if log.available is None else log.available[of],
+        contexts=_some(log.contexts, of),
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.checks import Array, many
+from .._utils.checks import Array, IndexArray, many
 from ..domains.domain import Arms
 from ..errors import InvalidInput
 from ..policy.policy import Policy
@@ -53,7 +53,8 @@ def log_of_study(study: Study) -> Log:
         WAITING: waiting,
     }  # fmt: skip
     log = replace(
-        _of_trials(study, asked), available=study.replica.roster.playable_at([trial.asked_order for trial in asked]),
+        _of_trials(study, asked),
+        available=study.replica.roster.playable_at([trial.asked_order for trial in _draws(study, asked)]),
         least=None if of_others else _least(study, len(domain)),  # The policy of others may have had no floor.
         recorded=not of_others, left_out={reason: count for reason, count in left_out.items() if count},
         unweighed=_of_trials(study, alone) if alone else None,
@@ -68,8 +69,26 @@ def _of_trials(study: Study, trials: list[Trial]) -> Log:
         taken=np.array([trial.arm for trial in trials], dtype=np.intp),
         propensities=np.array([trial.propensity for trial in trials], dtype=np.float64),
         rewards=np.array([trial.reward for trial in trials], dtype=np.float64),
-        contexts=_contexts(study, trials), study=study,
+        contexts=_contexts(study, _draws(study, trials)), study=study,
+        units=_units(trials), draws=None if all(trial.kept is None for trial in trials) else _drawn(trials),
     )  # fmt: skip
+
+
+def _drawn(trials: list[Trial]) -> IndexArray:
+    """Returns the number of the trial in which the arm of each trial was drawn, `(n,)`."""
+    return np.array([trial.number if trial.kept is None else trial.kept for trial in trials], dtype=np.intp)
+
+
+def _draws(study: Study, trials: list[Trial]) -> list[Trial]:
+    """Returns the trial in which the arm of each trial was drawn: a unit keeps its arm (`Study(sticky=)`)."""
+    known = study.trials if any(trial.kept is not None for trial in trials) else ()
+    return [trial if trial.kept is None else known[trial.kept] for trial in trials]
+
+
+def _units(trials: list[Trial]) -> IndexArray | None:
+    """Returns the first trial of the unit of each trial, `(n,)`, or None if no unit visits twice."""
+    found = [trial.number if trial.unit is None else trial.unit for trial in trials]
+    return np.array(found, dtype=np.intp) if len(set(found)) < len(found) else None
 
 
 def _arms_of(study: Study) -> Arms:

@@ -67,10 +67,11 @@ def replayed(policy: Policy, log: Log, *, seed: int) -> tuple[Array, int]:
     study.quiet = True
     table, learned = np.zeros((len(log), len(domain))), 0
     factor = float(np.quantile(log.propensities, QUANTILE))
-    drawn = Draws(f"replay {seed}").random(len(log))
+    drawn, first, learns = Draws(f"replay {seed}").random(len(log)), dict[int, int](), np.zeros(len(log), dtype=bool)
     for row, (arm, propensity, reward) in enumerate(zip(log.taken, log.propensities, log.rewards, strict=True)):
         context = log.context(row) if policy.context is not None else None
-        probabilities = study.probabilities(context=context)
+        draw = row if log.draws is None else first.setdefault(int(log.draws[row]), row)
+        probabilities = study.probabilities(context=context) if draw == row else table[draw]
         if probabilities is None:
             raise InvalidInput(
                 "A part of this policy draws by a law that it does not say, so its probabilities are not known and it "
@@ -78,7 +79,8 @@ def replayed(policy: Policy, log: Log, *, seed: int) -> tuple[Array, int]:
                 advice="Say the law by `nilregret.slots.Score.law`.",
             )
         table[row] = probabilities
-        if drawn[row] * propensity < factor * table[row, arm] and not np.isnan(reward):
+        learns[row] = drawn[draw] * propensity < factor * table[row, arm]
+        if learns[row] and not np.isnan(reward):
             where = domain.points[arm] if domain.space is None else domain.parameters(int(arm))
             study.add(where, float(reward), context=context)
             learned += 1

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..._utils.checks import Array, many
+from ..._utils.checks import Array, IndexArray, many
 from ..._utils.numerals import numeral
 from ...errors import printable
 from ...storage.record import Trial
@@ -132,11 +132,12 @@ def _budgets(study: Study) -> list[Signal]:
         return []
     values = np.stack([trial.constraints for trial in told if trial.constraints is not None])
     names = constraint_names(study.about, values.shape[1])
-    found = [overrun(j, values[:, j], name) for j, name in enumerate(names)]
+    units = np.array([trial.number if trial.unit is None else trial.unit for trial in told], dtype=np.intp)
+    found = [overrun(j, values[:, j], name, units) for j, name in enumerate(names)]
     return [signal._replace(since=told[_looked_at(len(told)) // 2].told_at) for signal in found if signal is not None]
 
 
-def overrun(index: int, values: Array, name: str) -> Signal | None:
+def overrun(index: int, values: Array, name: str, units: IndexArray | None = None) -> Signal | None:
     """Returns a signal if a budget is used up and is being used up further.
 
     Every bound of a budget grows more slowly than the number of rounds. So a mean above 0 that stays breaks each of
@@ -149,12 +150,15 @@ def overrun(index: int, values: Array, name: str) -> Signal | None:
         index: of the constraint, from 0.
         values: constraint values in the order of their trials, at most 0 on average where the budget holds `(n,)`.
         name: of the constraint.
+        units: of the answers, `(n,)`. Answers of one unit are in one part, or in two parts that follow one another.
     """
     from scipy.special import stdtrit
 
     count = _looked_at(len(values))
     size, doublings = count // 2 // BATCHES, round(math.log2(count / LEAST_ANSWERS))
-    means = values[count - size * BATCHES : count].reshape(BATCHES, size).mean(axis=1)
+    later = slice(count - size * BATCHES, count)
+    order = slice(None) if units is None else np.argsort(units[later], kind="stable")
+    means = values[later][order].reshape(BATCHES, size).mean(axis=1)
     total, mean = min(float(values.sum()), float(values[:count].sum())), float(means.mean())
     error = float(means.std(ddof=1)) / math.sqrt(BATCHES)
     level = FALSE / ((doublings + 1) * (doublings + 2))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from ...evaluation.estimators import Estimator
 from .messages import Reply, Request
@@ -64,3 +64,4 @@ class EvaluationResult(Reply, frozen=True):
     cautions: list[str]
     learned: Annotated[int | None, Meta(description="From how many decisions a policy that learns has learned.")]
     text: Annotated[str, Meta(description="The same in sentences.")]
+    units: Annotated[int, Meta(description="Number of units, where some visit often.")] | UnsetType = UNSET

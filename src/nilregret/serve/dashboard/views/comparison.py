@@ -16,7 +16,7 @@ from ....storage.record import Trial
 from ....study.formatting import where
 from ....study.study import Study
 from ....study.waiting import counted_from, counted_trials
-from .alternatives import Alternative, best_now, doubt_of, if_kept, in_plays, noise_of
+from .alternatives import Alternative, best_now, doubt_of, if_kept, in_plays, noise_of, shared_of
 
 SIDES = 2.0  # standard deviations on either side of an estimate, a range of 95% if the model is right
 FEWEST = 2  # rewards of a comparison
@@ -45,6 +45,7 @@ class Comparison:
         recent_cost: loss of one play against the best choice in the latest trials, with half the width of its range.
         limits: least and largest possible mean reward.
         left_out: trials that do not count yet, in words, or an empty text (`nilregret.study.waiting`).
+        alike: number of units and the correlation of their rewards, or None if no unit visits twice.
     """
 
     since: int
@@ -63,6 +64,7 @@ class Comparison:
     recent_cost: tuple[float, float] | None
     limits: tuple[float, float]
     left_out: str
+    alike: tuple[int, float] | None = None
 
     @property
     def in_runs(self) -> bool:
@@ -93,7 +95,9 @@ def compare(study: Study, *, baseline: int | None = None) -> Comparison | None:
     sign = 1.0 if study.goals[0] == "maximize" else -1.0
     plays = np.array([1 if trial.plays is None else trial.plays.times for trial in answered], dtype=np.int64)
     rewards = plays * np.array([trial.reward for trial in answered], dtype=np.float64)
-    noise, doubt = noise_of(study, answered), doubt_of(study, answered)
+    noise, shared = noise_of(study, answered), shared_of(answered, rewards / plays)
+    doubt = doubt_of(study, answered) * shared.doubt
+    chance = shared.chance(noise, plays)
     first = in_plays(if_kept(study, choice, answered, where(choice)), plays, doubt)
     best = in_plays(best_now(study, answered, _best_name(study)), plays, doubt)
     recent = min(len(answered), max(20, len(answered) // 10))
@@ -106,10 +110,13 @@ def compare(study: Study, *, baseline: int | None = None) -> Comparison | None:
         first=first, best=best, recent=recent,
         places=np.cumsum(plays).astype(np.float64) if total > len(answered) else numbers,
         gained=none if first is None else sign * np.cumsum(rewards - first.mean),
-        gained_half=none if first is None else _half_widths(first, noise, plays),
+        gained_half=none if first is None else _half_widths(first, chance),
         missed=none if best is None else np.cumsum(sign * (best.mean - rewards)),
-        missed_half=none if best is None else _half_widths(best, noise, plays),
-        recent_cost=None if best is None else _recent_cost(best, sign * (best.mean - rewards), noise, plays, recent),
+        missed_half=none if best is None else _half_widths(best, chance),
+        recent_cost=None if best is None else _recent_cost(
+            best, sign * (best.mean - rewards), shared.chance(noise, plays, recent), plays, recent
+        ),
+        alike=shared.said,
     )  # fmt: skip
 
 
@@ -122,18 +129,20 @@ def _limits(study: Study) -> tuple[float, float]:
     return low, math.inf if kind.counts else low + span
 
 
-def _half_widths(alternative: Alternative, noise: float, plays: IndexArray) -> Array:
+def _half_widths(alternative: Alternative, chance: Array) -> Array:
     """Returns half the widths of the ranges of cumulative differences from an alternative, `(n,)`."""
     # Deviations of one unknown function add up, while variances of the noise add up.
-    chance = np.sqrt(noise**2 * np.cumsum(plays) + np.cumsum(alternative.sampled))
-    return np.asarray(SIDES * np.hypot(np.cumsum(alternative.std), chance))
+    spread = np.sqrt(chance + np.cumsum(alternative.sampled))
+    return np.asarray(SIDES * np.hypot(np.cumsum(alternative.std), spread))
 
 
-def _recent_cost(best: Alternative, losses: Array, noise: float, plays: IndexArray, recent: int) -> tuple[float, float]:
+def _recent_cost(
+    best: Alternative, losses: Array, chance: Array, plays: IndexArray, recent: int
+) -> tuple[float, float]:
     """Returns the loss of one play in the latest trials, and half the width of its range."""
     count = float(plays[-recent:].sum())
-    chance = math.sqrt(noise**2 * count + float(best.sampled[-recent:].sum()))
-    spread = math.hypot(float(best.std[-recent:].sum()), chance) / count
+    noise = math.sqrt(float(chance[-1]) + float(best.sampled[-recent:].sum()))
+    spread = math.hypot(float(best.std[-recent:].sum()), noise) / count
     return float(losses[-recent:].sum()) / count, SIDES * spread
 
 

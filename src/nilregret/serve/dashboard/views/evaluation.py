@@ -120,10 +120,11 @@ def _share(overlap: float) -> str:
 
 
 def _facts(result: EvaluationResult) -> list[tuple[str, str]]:
+    units = "" if result.units is msgspec.UNSET else f" of {many(result.units, 'unit')}"
     sure, as_much = f"{1.0 - result.delta:.0%}", short(round(result.effective_sample_size))
     return [
         ("interval", f"holds with probability {sure}, also for a log whose policy learned on the way"),
-        ("decisions", f"{short(result.rows)}, which say as much as {as_much} of the other policy's own"),
+        ("decisions", f"{short(result.rows)}{units}, which say as much as {as_much} of the other policy's own"),
         ("overlap", f"{_share(result.overlap)} of the other policy's choices could have been made here"),
         ("largest weight", short(result.largest_weight)),
         ("probabilities", "pass their test" if result.check.passed else "fail their test: do not trust the result"),

@@ -260,6 +260,11 @@ def _difference(study: Study, gain: float, half: float) -> str:
 def _notes(study: Study, found: Comparison) -> list[str]:
     """Returns assumptions and limits of the estimates."""
     notes = _of_ranges(study)
+    if found.alike is not None:
+        notes.append(
+            f"The answers are of {many(found.alike[0], 'unit')}. Answers of one unit at one arm have a correlation of "
+            f"about {short(found.alike[1])}, and ranges are wider by as much."
+        )
     if found.since:
         notes.append(f"Only trials from {found.since} on count: before, the world is taken to have been another.")
     if isinstance(study.policy, Policy) and study.policy.memory.drift() is not None:

@@ -1,0 +1,108 @@
+"""Rows that belong to units: visitors or machines that come back, so that their rewards are alike.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| u | `units` | a number for each row, the same for rows of one unit | (n,) |
+| J | | number of units | |
+| n_j | | rows of unit j | (J,) |
+| rho | | correlation of two rewards of one unit at one arm | |
+
+All intervals that are drawn from decisions get their sums and counts here. Without units `units` is None.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable
+
+import numpy as np
+
+from .._utils.checks import Array, IndexArray
+
+
+def units_of(values: Iterable[object]) -> IndexArray | None:
+    """Returns a number of the unit of each row `(n,)`, or None if no two rows are of one unit.
+
+    Args:
+        values: name of the unit of each row. A row with None, NaN or an empty text is a unit by itself.
+    """
+    known: dict[object, int] = {}
+    found: list[int] = []
+    for row, value in enumerate(values):
+        key = value if isinstance(value, Hashable) else repr(value)
+        alone = key is None or key == "" or key != key
+        found.append(known.setdefault((row,) if alone else (key, None), len(known)))
+    return np.array(found, dtype=np.intp) if len(known) < len(found) else None
+
+
+def sums(values: Array, units: IndexArray) -> Array:
+    """Returns the sum of the values of each unit, `(J,)`."""
+    codes = np.unique(units, return_inverse=True)[1]
+    return np.asarray(np.bincount(codes, values), dtype=np.float64)
+
+
+def error_of_mean(values: Array, units: IndexArray | None) -> float:
+    """Returns the standard error of a mean of values `(n,)`, robust to clusters (Liang & Zeger, 1986)."""
+    if units is None:
+        return float(values.std() / np.sqrt(len(values)))
+    return math.sqrt(sum_of_squares(values - values.mean(), units)) / len(values)
+
+
+def sum_of_squares(values: Array, units: IndexArray | None) -> float:
+    """Returns the sum of squares of values `(n,)`, or of the sums of each unit."""
+    each = values if units is None else sums(values, units)
+    return float((each**2).sum())
+
+
+def visits(units: IndexArray | None) -> float:
+    """Returns sum n_j^2 / n, the mean over rows of the number of rows of their unit. It is 1 without units.
+
+    The variance of a mean is at most this many times that of independent rows (Kish, 1965, design effect).
+    """
+    if units is None or not len(units):
+        return 1.0
+    counts = np.unique(units, return_counts=True)[1]
+    return float((counts.astype(np.float64) ** 2).sum() / len(units))
+
+
+def earlier(units: IndexArray, plays: IndexArray) -> Array:
+    """Returns the number of plays of the same unit before each row, `(n,)`.
+
+    Args:
+        units: `(n,)`.
+        plays: of each row, `(n,)`.
+    """
+    order = np.argsort(units, kind="stable")
+    before = np.cumsum(plays[order]) - plays[order]
+    starts = np.flatnonzero(np.diff(units[order], prepend=units[order][0] - 1))
+    found = np.empty(len(units))
+    found[order] = before - np.repeat(before[starts], np.diff(np.append(starts, len(units))))
+    return found
+
+
+def correlation(rewards: Array, arms: IndexArray, units: IndexArray) -> float:
+    """Returns the estimated correlation of two rewards of one unit at one arm, within [0, 1].
+
+    It is the estimate of an analysis of variance with units within arms (Searle, Casella & McCulloch, 1992,
+    chapter 3, and Donner & Koval, 1980). It is 1 if the data cannot tell, because then a unit may say as little as one row.
+
+    Args:
+        rewards: `(n,)`.
+        arms: played in each row, `(n,)`.
+        units: `(n,)`.
+    """
+    arm = np.unique(arms, return_inverse=True)[1]
+    _, first, cell = np.unique(np.column_stack([arm, units]), axis=0, return_index=True, return_inverse=True)
+    cell, of_cell = cell.reshape(-1), arm[first]
+    n, cells, groups = len(rewards), len(first), int(arm.max()) + 1
+    if n == cells:
+        return 0.0  # No arm was played twice for a unit.
+    if cells == groups:
+        return 1.0
+    sizes, totals = np.bincount(cell), np.bincount(arm)
+    means, grand = np.bincount(cell, rewards) / sizes, np.bincount(arm, rewards) / totals
+    between = float(sizes @ (means - grand[of_cell]) ** 2) / (cells - groups)
+    within = float(((rewards - means[cell]) ** 2).sum()) / (n - cells)
+    size = (n - float((sizes**2 / totals[of_cell]).sum())) / (cells - groups)
+    shared = max(0.0, (between - within) / size)
+    return shared / (shared + within) if shared > 0.0 else 0.0
