@@ -39,7 +39,7 @@ def test_a_unit_keeps_its_arm_and_its_propensity(storage):
     assert [trial.unit for trial in first] == list(range(8))
     assert [(trial.unit, trial.kept) for trial in again] == [(i, i) for i in reversed(range(8))]
     assert [trial.propensity for trial in again] == [trial.propensity for trial in reversed(first)]
-    assert "Kept for the unit: the arm of trial 7." in study.explain(8).why
+    assert "Kept for the unit: the choice of trial 7." in study.explain(8).why
     assert study.ask().visit is None
 
 
@@ -192,3 +192,13 @@ def test_a_database_without_visits_gets_them_once_it_is_opened(tmp_path):
     again = nr.Study.open(storage=url, clock=Clock())
     assert list(again.trials) == known
     assert again.ask(unit="a", event="e").unit == 1
+
+
+def test_a_unit_keeps_its_point_of_a_space_while_the_space_has_it():
+    study = nr.Study(nr.auto(nr.Space(price=nr.Float(1, 9))), seed=0, sticky=True, clock=Clock())
+    first = study.ask(unit="a")
+    assert study.ask(unit="a").parameters == first.parameters
+    assert study.ask(unit="a", among=[{"price": 2.0}]).kept is None
+    assert study.ask(unit="a", among=[{"price": 2.0}, {"price": 3.0}]).kept == 2
+    study.widen(price=nr.Float(3, 9))
+    assert study.ask(unit="a").kept is None

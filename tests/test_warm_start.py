@@ -175,7 +175,9 @@ def test_an_event_is_taken_once():
     assert made.trials[1].reward == 0.5
     with pytest.raises(nr.errors.TrialError, match="Row 1 of `table`: Trial 0 was told already"):
         made.add_from([row | {"reward": 0.0}])
-    with pytest.raises(nr.errors.InvalidInput, match=r"Row 2 .* the event 'click' is trial 2 already.* kinds of events"):
+    with pytest.raises(
+        nr.errors.InvalidInput, match=r"Row 2 .* the event 'click' is trial 2 already.* kinds of events"
+    ):
         made.add_from([row | {"event": "click"}, row | {"event": "click", "arm": 2}])
     assert len(made.trials) == 2
 

@@ -135,7 +135,7 @@ class ScriptedState:
         """Takes in events, in order."""
         for event in events:
             number = event.trial.number
-            if event.kind == "asked" and not event.trial.enqueued:
+            if event.kind == "asked" and not event.trial.enqueued and event.trial.kept is None:
                 points = self._due()  # the script may continue here, and ask for other points
                 if len(self._numbers) < len(points):
                     self._numbers.append(number)
@@ -178,6 +178,10 @@ class ScriptedState:
     def fill(self, pinned: Pinned, *_: object, **__: object) -> Decision:
         """Returns the decision for a whole point, which is none of the script's."""
         return Decision(frozen(pinned.point.copy()), pinned.arm, explored=False)
+
+    def keep(self, chosen: Trial) -> Decision:
+        """Returns the decision to play the point of an earlier trial again, which is none of the script's."""
+        return Decision(chosen.point, chosen.arm, explored=False)
 
     def settled(self) -> ScriptedState:
         """Returns this state, since reading changes nothing."""

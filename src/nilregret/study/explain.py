@@ -159,7 +159,7 @@ class _Moment:
             if entry is not None
             else state.decide(self._trial.context, **again)
             if trial.kept is None
-            else state.keep(trial)  # type: ignore[union-attr]  # scripts play no arms
+            else state.keep(trial)
         )
         self._state = state  # By now it has learned all that was known then.
         self._domain = state.policy.domain

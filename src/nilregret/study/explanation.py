@@ -301,7 +301,7 @@ class Explanation:
             if isinstance(self.enqueued, dict) and self.enqueued != self.trial.parameters:
                 what = f"{settings(self.enqueued, (), None)}, and the policy chose the rest"
         elif self.trial.kept is not None:
-            by, what = "Kept for the unit", f"the arm of trial {self.trial.kept}"
+            by, what = "Kept for the unit", f"the choice of trial {self.trial.kept}"
         elif self.rule is None:
             what = "a uniform draw" if self.forced_by else "the next point that its script names"
         elif self.compared is None:

@@ -82,7 +82,7 @@ class Study(Queries[D]):
         about: facts to store with a new study. A resumed study must have the same facts.
         propensities: if True, each decision is recorded with its probability (`Trial.propensity`), which a log needs to
             say what another policy would have earned. It is among the facts, so a study that is opened again keeps it.
-        sticky: if True, a unit (`ask(unit=)`) keeps the arm that was chosen for it, as long as that arm may be played.
+        sticky: if True, a unit (`ask(unit=)`) keeps the arm or point chosen for it, as long as that may be played.
             Seconds or a `timedelta` say for how long. It is among the facts, as `propensities`.
         clock: returns the time of asking and telling in Unix seconds.
         on_change: called by `ask` once with each new cut of the memory, a `nilregret.slots.Restart`, whichever process
@@ -286,7 +286,7 @@ class Study(Queries[D]):
                 writes to the study abandons the trial, which then no longer counts as pending. Its reward is still
                 accepted, however late. Each report of the trial begins the lease anew.
             unit: the visitor, machine or account that the decision is for, a text. Its trials belong together
-                (`trial.unit`), and with `Study(sticky=...)` it keeps its arm. The text itself is not recorded.
+                (`trial.unit`), and with `Study(sticky=...)` it keeps its arm or point. The text itself is not recorded.
             event: your own id of the decision, a text. `tell` takes it in place of the trial. The same event again
                 returns the same trial and records nothing.
             facts: what you want to find again with the decision, by name: finite numbers, texts, True, False or None,

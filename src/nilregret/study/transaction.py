@@ -193,10 +193,10 @@ class Transaction:
         link = None if replica.sticky is None else replica.units.link(unit)
         if link is None or replica.sticky is None:
             return None
-        chosen, arms = replica.record[link.chosen], None if offered is None else offered.arms
-        if not still_kept(chosen, arms, seconds=replica.sticky, now=now):
+        chosen, domain = self.roster.moved(replica.record[link.chosen]), replica.policy.domain
+        if not still_kept(chosen, domain, offered, seconds=replica.sticky, now=now):
             return None
-        return cast(State, replica.state).keep(chosen), chosen
+        return replica.state.keep(chosen), chosen
 
     def _of_visit(self, trial: Trial, asked: Asked, chosen: Trial | None) -> Trial:
         """Returns a new trial with what the caller said of it, and notes whose it is.

@@ -19,7 +19,9 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from .._utils.checks import LONGEST_NAME, number, shown, storable
+from ..domains.domain import Arms, Domain
 from ..errors import InvalidInput, StorageError
+from ..policy.availability import Available
 from ..serialize import plain_loads
 from ..storage.trial import Trial
 from ..storage.visit import SCALARS, Facts
@@ -163,13 +165,24 @@ def _key_of(secret: str, name: str) -> str:
     return UNIT + said.hexdigest()
 
 
-def still_kept(chosen: Trial, arms: Any, *, seconds: float, now: float) -> bool:
-    """Returns whether a unit keeps the arm of an earlier trial.
+def still_kept(chosen: Trial, domain: Domain, offered: Available | None, *, seconds: float, now: float) -> bool:
+    """Returns whether a unit keeps the arm or point of an earlier trial.
 
     Args:
-        chosen: the trial.
-        arms: numbers of the arms that may be played, or None for all.
-        seconds: for how long an arm is kept.
+        chosen: the trial, at its place in the domain.
+        domain: of now.
+        offered: what may be played, or None for everything.
+        seconds: for how long it is kept.
         now: Unix seconds.
     """
-    return chosen.arm is not None and (arms is None or chosen.arm in arms) and now - chosen.asked_at <= seconds
+    if now - chosen.asked_at > seconds:
+        return False
+    if isinstance(domain, Arms):
+        return offered is None or offered.arms is None or chosen.arm in offered.arms
+    if offered is not None:
+        return bool((offered.points == chosen.point).all(axis=1).any())
+    try:
+        domain.inside("point", chosen.point[None])
+    except InvalidInput:  # The space has become narrower.
+        return False
+    return True
