@@ -515,7 +515,7 @@ def test_exit_codes(oven, folder):
     assert "no trial 9" in run("explain", *oven, 9, code=3)
     (folder / "other.db").write_bytes(b"not a database" * 100)
     assert "not a SQLite database" in run("studies", "other.db", code=4)
-    run("tell", *oven, "first", 0.5, code=2)
+    run("tell", *oven, "first", 0.5, code=3)
     run("tell", *oven, 0, code=2)
     run("ask", *oven, "--cuont", 3, code=2)
     run("trials", *oven, "--state", "lost", code=2)
@@ -617,3 +617,25 @@ def test_help_names_every_command():
     for name in main.commands:
         assert name in text
         assert main.commands[name].help
+
+
+def test_events_units_and_facts(folder):
+    policy = nr.auto(nr.Arms(range(3)), reward="bernoulli")
+    nr.Study(policy, storage="sqlite:///studies.db", name="banners", sticky=True).close()
+    facts = ("--fact", "page=/shoes", "--fact", "price=9.5", "--fact", "new=true", "--fact", "order=A=1")
+    first = data("ask", "studies.db", "banners", "--unit", "user-17", "--event", "visit-1", *facts)
+    assert first["facts"] == {"page": "/shoes", "price": 9.5, "new": True, "order": "A=1"}
+    assert (first["event"], first["unit"]) == ("visit-1", 0)
+    assert data("ask", "studies.db", "banners", "--event", "visit-1")["number"] == 0
+    assert data("ask", "studies.db", "banners", "--unit", "user-17", "--event", "7")["kept"] == 0
+    assert data("tell", "studies.db", "banners", "visit-1", "1")["number"] == 0
+    assert data("tell", "studies.db", "banners", "event:7", "0")["number"] == 1
+    assert "no trial 'visit-2'" in run("tell", "studies.db", "banners", "visit-2", "1", code=3)
+    assert data("forget", "studies.db", "banners", "user-17") == {"forgotten": True}
+    assert "No trial is known" in run("forget", "studies.db", "banners", "user-17")
+    for number, (command, *more) in enumerate([("fail", "lost"), ("abandon", "away"), ("report", "1", "0.5")]):
+        data("ask", "studies.db", "banners", "--event", f"e{number}")
+        assert data(command, "studies.db", "banners", f"e{number}", *more) is not None
+    assert data("stop", "studies.db", "banners", "e2")["state"] == "stopped"
+    assert "is not NAME=VALUE" in run("ask", "studies.db", "banners", "--fact", "page", code=2)
+    assert "`event` names one decision" in run("ask", "studies.db", "--event", "x", "--count", "2", code=3)

@@ -137,6 +137,36 @@ def _metrics(_: click.Context, option: click.Parameter, said: tuple[str, ...]) -
     return found or None
 
 
+def _facts(_: click.Context, option: click.Parameter, said: tuple[str, ...]) -> dict[str, Any] | None:
+    """Returns facts by name from texts such as "order=A-17". A value that is a number in JSON is one."""
+    found = dict[str, Any]()
+    for text in said:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE, such as order=A-17.", param=option)
+        try:
+            found[name] = json.loads(value)
+        except (ValueError, RecursionError):
+            found[name] = value
+    return found or None
+
+
+def _which(_: click.Context, __: click.Parameter, text: str) -> int | str:
+    """Returns the number of a trial, or its event."""
+    return int(text) if text.isdecimal() else text.removeprefix("event:")
+
+
+trial_argument = click.argument("number", metavar="NUMBER", callback=_which)
+unit_option = click.option(
+    "--unit", metavar="TEXT", help="Who visits. A study that is sticky plays the same arm again."
+)
+event_option = click.option("--event", metavar="TEXT", help="Your own id of the trial, in the place of its number.")
+fact_option = click.option(
+    "--fact", "facts", multiple=True, metavar="NAME=VALUE", callback=_facts,
+    help="Something of your own to keep with the trial; repeat.",
+)  # fmt: skip
+
+
 def _number(context: click.Context, given: click.Parameter, text: str) -> float:
     """Returns the number of a word of an argument or option."""
     try:

@@ -10,7 +10,7 @@ import click
 from .common import echo, from_json, json_option, opened_study, print_json, study_command, wide_option
 from .read_commands import evaluate, explain, front, show, studies, trials
 from .study_commands import create, delete, export, import_, rename
-from .trial_commands import abandon, add, ask, enqueue, fail, report, sheet, stop, tell, widen
+from .trial_commands import abandon, add, ask, enqueue, fail, forget, report, sheet, stop, tell, widen
 
 if TYPE_CHECKING:
     from ..study.arms import Arm
@@ -101,7 +101,7 @@ def describe_arm(storage: str, study: str, arm: int, name: str | None, about: st
 GROUPS: Mapping[str, Sequence[str]] = {
     "Tune": ["tune", "work"],
     "Look at studies": ["studies", "show", "trials", "front", "explain", "evaluate"],
-    "Decide one by one": ["create", "ask", "sheet", "tell", "add", "enqueue", "fail", "abandon", "widen"],
+    "Decide one by one": ["create", "ask", "sheet", "tell", "add", "enqueue", "fail", "abandon", "widen", "forget"],
     "Stop early": ["report", "stop"],
     "Change arms": ["arms", "add-arm", "retire-arm", "restore-arm", "describe-arm"],
     "Keep studies": ["export", "import", "rename", "delete"],
@@ -119,17 +119,23 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "explain": ["explain studies.db oven 4"],
     "evaluate": ["evaluate log.csv --policy uniform", "evaluate studies.db oven --policy best --estimator dr"],
     "create": ["create studies.db oven oven.toml"],
-    "ask": ["ask studies.db oven", "ask studies.db oven --context '{\"day\": 3}' --json"],
+    "ask": [
+        "ask studies.db oven",
+        "ask studies.db oven --context '{\"day\": 3}' --json",
+        "ask studies.db banners --unit user-17 --event visit-1 --fact page=/shoes",
+    ],
     "tell": [
         "tell studies.db oven 0 0.92",
         "tell studies.db oven 0 0.79 --revise",
         "tell studies.db kiln 0 loss=0.3 recall=12",
+        "tell studies.db banners visit-1 1",
     ],
     "add": ['add studies.db oven \'{"heat": 200, "minutes": 30}\' 0.92'],
     "enqueue": ["enqueue studies.db oven '{\"heat\": 180}'", "enqueue studies.db oven --withdraw 0"],
     "widen": ['widen studies.db oven \'{"heat": {"type": "float", "low": 100, "high": 300}}\''],
     "fail": ['fail studies.db oven 1 "burned to coal"'],
     "abandon": ['abandon studies.db oven 5 "the machine was switched off"'],
+    "forget": ["forget studies.db banners user-17"],
     "report": ["report studies.db svm 7 10 0.31"],
     "stop": ["stop studies.db svm 7", 'stop studies.db svm 7 "it diverges"'],
     "arms": ["arms studies.db oven"],
@@ -203,6 +209,7 @@ COMMANDS: list[click.Command] = [
     widen,
     fail,
     abandon,
+    forget,
     report,
     stop,
     arms,

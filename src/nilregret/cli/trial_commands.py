@@ -19,6 +19,8 @@ from .common import (
     constraint_option,
     context_option,
     echo,
+    event_option,
+    fact_option,
     from_json,
     hint,
     json_option,
@@ -33,6 +35,8 @@ from .common import (
     study_command,
     to_fill_in,
     told_values,
+    trial_argument,
+    unit_option,
     with_error_sentences,
 )
 
@@ -61,28 +65,36 @@ def _told(found: Study, reward: Sequence[str], plays: int | None, scatter: float
 @click.option("--among", metavar="JSON", help="What may be played this time: numbers of arms, points or parameters.")
 @click.option("--exclude", metavar="JSON", help="Arms that may not be.")
 @click.option("--lease", type=float, metavar="SECONDS", help="After which the trial is abandoned, if no answer came.")
+@unit_option
+@event_option
+@fact_option
 @json_option
 def ask(
     storage: str, study: str | None, count: int | None, context: str | None, among: str | None, exclude: str | None,
-    lease: float | None, *, as_json: bool,
+    lease: float | None, unit: str | None, event: str | None, facts: dict[str, Any] | None, *, as_json: bool,
 ) -> None:  # fmt: skip
     """Ask STUDY for the next trial, which is recorded as pending before you see it.
 
-    Then tell what came of it: nilregret tell STORAGE STUDY NUMBER REWARD.
+    Then tell what came of it: nilregret tell STORAGE STUDY NUMBER REWARD. With --event the same EVENT gives the same
+    trial again, and stands for NUMBER.
     """
     from .._utils.numerals import MOST_DIGITS
     from ..study.formatting import where
     from ..study.trial_json import with_history
 
     found = opened_study(storage, study)
-    known = {"context": from_json("--context", context)} if context is not None else {}
-    asked = found.ask(
+    known: dict[str, Any] = {"context": from_json("--context", context)} if context is not None else {}
+    known |= {} if count is None else {"count": count}
+    given: Any = found.ask(
         **known,
-        count=count or 1,
         among=from_json("--among", among),
         exclude=from_json("--exclude", exclude),
         lease=lease,
+        unit=unit,
+        event=event,
+        facts=facts,
     )
+    asked = given if isinstance(given, list) else [given]
     if as_json:
         print_json([with_history(trial) for trial in asked] if count is not None else with_history(asked[0]))
     else:
@@ -176,7 +188,7 @@ def widen(storage: str, study: str, what: str, was: str | None, *, as_json: bool
 
 
 @study_command("Tell what came of a trial.", negative_numbers=True)
-@click.argument("number", type=int)
+@trial_argument
 @reward_argument(required=False)
 @constraint_option
 @plays_option
@@ -186,7 +198,7 @@ def widen(storage: str, study: str, what: str, was: str | None, *, as_json: bool
 @click.option("--revise", is_flag=True, help="Correct an answer; the one before is kept.")
 @json_option
 def tell(
-    storage: str, study: str, number: int, reward: Sequence[str], constraints: Sequence[float], plays: int | None,
+    storage: str, study: str, number: int | str, reward: Sequence[str], constraints: Sequence[float], plays: int | None,
     scatter: float | None, std: str | None, metrics: dict[str, float] | None, *, revise: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Tell the REWARD of trial NUMBER of STUDY: the loss, where it minimises.
@@ -242,21 +254,21 @@ def add(
 
 
 @study_command("Tell that a trial will never have a reward.")
-@click.argument("number", type=int)
+@trial_argument
 @click.argument("reason")
 @click.option("--revise", is_flag=True, help="Take back an answer; it is kept.")
 @json_option
-def fail(storage: str, study: str, number: int, reason: str, *, revise: bool, as_json: bool) -> None:
+def fail(storage: str, study: str, number: int | str, reason: str, *, revise: bool, as_json: bool) -> None:
     """Tell that trial NUMBER of STUDY failed, and why, in words."""
     trial = opened_study(storage, study).fail(number, reason, revise=revise)
     print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
 
 @study_command("Tell that nobody works on a trial any more.")
-@click.argument("number", type=int)
+@trial_argument
 @click.argument("reason")
 @json_option
-def abandon(storage: str, study: str, number: int, reason: str, *, as_json: bool) -> None:
+def abandon(storage: str, study: str, number: int | str, reason: str, *, as_json: bool) -> None:
     """Tell that nobody works on trial NUMBER of STUDY any more, and why, in words.
 
     It no longer counts as pending, and says nothing of its point. Its answer is taken all the same if it comes.
@@ -265,12 +277,28 @@ def abandon(storage: str, study: str, number: int, reason: str, *, as_json: bool
     print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
 
+@study_command("Forget who a unit is.")
+@click.argument("unit")
+@json_option
+def forget(storage: str, study: str, unit: str, *, as_json: bool) -> None:
+    """Remove the link from UNIT to its trials of STUDY, which stay on record and still belong together."""
+    known = opened_study(storage, study).forget(unit)
+    if as_json:
+        print_json({"forgotten": known})
+    else:
+        echo(
+            "Forgotten: nothing says any more whose the trials are."
+            if known
+            else "No trial is known to be of this unit."
+        )
+
+
 @study_command("Tell a value of a trial that runs, and hear whether to go on.", negative_numbers=True)
-@click.argument("number", type=int)
+@trial_argument
 @click.argument("step", type=int)
 @click.argument("value", type=float)
 @json_option
-def report(storage: str, study: str, number: int, step: int, value: float, *, as_json: bool) -> None:
+def report(storage: str, study: str, number: int | str, step: int, value: float, *, as_json: bool) -> None:
     """Tell the VALUE of trial NUMBER of STUDY after a STEP of its evaluation. Prints "go on" or "stop".
 
     The rule of the study judges (`pruning` in [policy]). Without one every trial goes on. A rule that pauses trials
@@ -292,10 +320,10 @@ def report(storage: str, study: str, number: int, step: int, value: float, *, as
 
 
 @study_command("Stop a trial that is not worth going on with.")
-@click.argument("number", type=int)
+@trial_argument
 @click.argument("reason", required=False)
 @json_option
-def stop(storage: str, study: str, number: int, reason: str | None, *, as_json: bool) -> None:
+def stop(storage: str, study: str, number: int | str, reason: str | None, *, as_json: bool) -> None:
     """Stop trial NUMBER of STUDY. Its reports stay, and it is never the best.
 
     REASON is in words. If it is left out, it is that of the study's rule.
