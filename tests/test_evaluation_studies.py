@@ -1,5 +1,7 @@
 """Evaluation of the log of a study, and of policies that learn on the way."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -191,3 +193,29 @@ def test_a_replay_is_a_pure_function_of_its_seed():
 def test_a_policy_of_other_arms_is_refused():
     with pytest.raises(nr.errors.InvalidInput, match="decides among 4 arms"):
         nr.evaluate(uniform_log(), nr.gp_ucb(nr.Arms.grid(0, 1, 5), nr.SquaredExponential(0.3), noise=0.5))
+
+
+def test_a_metric_may_be_the_reward_of_an_evaluation(tmp_path):
+    policy = nr.auto(nr.Arms(range(2)), reward="bernoulli").using(explore=nr.slots.Uniform(1.0))
+    study = nr.Study(policy, propensities=True)
+    for i in range(200):
+        trial = study.ask(facts={"price": float(i % 3)})
+        study.tell(trial, trial.arm, metrics={"purchase": 1.0 - trial.arm} if i % 2 else None)
+    known = [trial for trial in study.trials if trial.metrics]
+    of_zero = sum(trial.arm == 0 for trial in known) / sum(trial.arm == 0 for trial in study.trials)
+    for ending in ("csv", "jsonl"):
+        study.export(tmp_path / f"log.{ending}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", nr.errors.NoRegretWarning)  # They are few.
+        assert nr.evaluate(study, 0, reward="metrics.purchase").rows == len(known)
+        for log in (study, tmp_path / "log.csv", tmp_path / "log.jsonl"):
+            found = nr.evaluate(log, 0, reward="metrics.purchase", default_reward=0.0)
+            assert (found.value, found.rows) == (pytest.approx(of_zero), 200)
+            assert not [each for each in found.cautions if "not read" in each]
+        assert nr.evaluate(study, 0, reward="reward").value == nr.evaluate(study, 0).value
+        priced = nr.evaluate(tmp_path / "log.jsonl", "uniform", reward="facts.price", reward_range=(0, 2))
+        assert priced.value == pytest.approx(1.0, abs=0.2)
+    with pytest.raises(nr.errors.InvalidInput, match=r"no trial has this metric. There are: 'metrics.purchase'"):
+        nr.evaluate(study, 0, reward="metrics.other")
+    with pytest.raises(nr.errors.InvalidInput, match=r"no column metrics.other"):
+        nr.evaluate(tmp_path / "log.csv", 0, reward="metrics.other")

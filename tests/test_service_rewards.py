@@ -238,3 +238,22 @@ def test_rewards_outlive_the_process_and_are_told_once(tmp_path):
         same.tell(1, 1.0)
         same.abandon(2)
         assert [same.ask().arm, same.ask().arm] == [trial.arm for trial in study.trials[3:]]
+
+
+def test_one_of_the_rewards_may_be_evaluated_by_its_key(timed):
+    policy = nr.auto(nr.Arms(range(2)), reward="poisson").using(explore=nr.slots.Uniform(1.0))
+    client = timed(policy=policy, propensities=True)
+    for _ in range(40):
+        decision = asked(client)
+        reward(client, decision, 1.0, "click")
+        if decision["arm"]:
+            reward(client, decision, 3.0, "order")
+    client.clock.now = 1061.0
+    asked(client)
+    body = {"policy": 1, "reward_range": [0, 4]}
+    assert client.post(f"{AT}/evaluations", body)[1]["value"] == pytest.approx(4.0)
+    assert client.post(f"{AT}/evaluations", body | {"reward": "metrics.order"})[1]["value"] == pytest.approx(3.0)
+    none = client.post(f"{AT}/evaluations", body | {"policy": 0, "reward": "metrics.order", "default_reward": 0})[1]
+    assert none["value"] == 0.0
+    status, said = client.post(f"{AT}/evaluations", body | {"reward": "order"})
+    assert (status, said["error"]["field"]) == (422, "reward")

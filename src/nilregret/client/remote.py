@@ -408,13 +408,13 @@ class RemoteStudy:
         self, policy: AnyPolicy | int | str | Sequence[float] | Mapping[int, float], *,
         estimator: Estimator = "snips", delta: float = 0.05,
         reward_range: tuple[float, float] | None = None, floor: float | None = None,
-        default_reward: float | None = None, seed: int = 0,
+        default_reward: float | None = None, reward: str | None = None, seed: int = 0,
     ) -> EvaluationResult:  # fmt: skip
         """Returns what another policy would have earned on the decisions of the study (see `nilregret.evaluate`)."""
         said = {str(arm): p for arm, p in policy.items()} if isinstance(policy, Mapping) else policy
         body = EvaluationRequest(
             json.loads(said.to_json()) if isinstance(said, AnyPolicy) else plain("policy", said), estimator, delta,
-            plain("reward_range", reward_range), floor, default_reward, seed,
+            plain("reward_range", reward_range), floor, default_reward, seed, reward,
         )  # fmt: skip
         return self._session.send("POST", f"{self.path}/evaluations", body, EvaluationResult)
 

@@ -175,6 +175,7 @@ def evaluate(
     actions: Sequence[Any] | None = None,
     floor: float | None = None,
     default_reward: float | None = None,
+    reward: str | None = None,
     most: float = 10.0,
     seed: int = 0,
 ) -> Evaluation:
@@ -200,6 +201,7 @@ def evaluate(
         floor: lowest propensity that the log's policy can have by design, such as 0.1 / N. Intervals become narrower.
             None for that of a study's `nr.slots.Uniform` or `nr.slots.Shares`, if it has one.
         default_reward: stands in for missing rewards. None leaves their rows out.
+        reward: another column in place of the reward, such as "metrics.purchase". None for the reward itself.
         most: largest weight that "switch" uses.
         seed: of a policy that learns.
 
@@ -218,7 +220,7 @@ def evaluate(
     number("delta", delta, low=LEAST_DELTA, high=1.0, open_high=True)
     number("most", most, low=0.0)
     bounds = _range(reward_range)
-    found = _answered(_log(log, actions), default_reward)
+    found = _answered(_log(log, actions, reward), default_reward)
     least = _least(floor, found)
     refuse_outside(found, bounds)
     target = target_of(policy, found, seed=integer("seed", seed, low=0, high=LARGEST_SEED))
@@ -237,18 +239,18 @@ def _range(reward_range: Any) -> tuple[float, float]:
     return low, number("reward_range", high, low=low, open_low=True, high=LARGEST_REWARD)
 
 
-def _log(log: Any, actions: Sequence[Any] | None) -> Log:
+def _log(log: Any, actions: Sequence[Any] | None, reward: str | None) -> Log:
     if isinstance(log, Study):
         if actions is not None:
             raise InvalidInput("The actions of a study are its arms: leave out `actions`.")
-        return log_of_study(log)
+        return log_of_study(log, reward)
     table = read_table(log) if isinstance(log, str | Path) else table_of(log, "`log`")
     if table is None:
         raise InvalidInput(
             f"`log` is {shown(log)}: it must be a study, a table (a data frame, a mapping of columns or a list of "
             "dicts), or the path of a file."
         )
-    return log_of_table(table, actions)
+    return log_of_table(table, actions, reward)
 
 
 def _answered(log: Log, default_reward: float | None) -> Log:

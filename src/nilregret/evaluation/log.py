@@ -15,7 +15,7 @@ import numpy.typing as npt
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, many, shown
 from .._utils.logs import AMONG, COUNTED
 from .._utils.numerals import exact
-from .._utils.tables import Table
+from .._utils.tables import REWARDS, Table
 from ..errors import InvalidInput
 from .units import units_of
 
@@ -131,12 +131,13 @@ def _some(contexts: Any, rows: npt.NDArray[np.bool_] | IndexArray) -> Any:
     return contexts[at] if isinstance(contexts, np.ndarray) else [contexts[i] for i in at]
 
 
-def log_of_table(table: Table, actions: Sequence[Any] | None = None) -> Log:
+def log_of_table(table: Table, actions: Sequence[Any] | None = None, rewarded: str | None = None) -> Log:
     """Returns the log in a table.
 
     Args:
         table: of decisions, with a row for each.
         actions: names of all actions, in the order of a policy's probabilities. None for those found, sorted.
+        rewarded: name of the column that is the reward, or None for that of its usual names.
 
     Raises:
         InvalidInput: a column is missing, or a value cannot be used.
@@ -145,7 +146,8 @@ def log_of_table(table: Table, actions: Sequence[Any] | None = None) -> Log:
     for name in filter(None, map(table.find, IDS)):
         refuse_repeated(name, table.columns[name])
     action, propensity = _column(table, ACTION), _column(table, PROPENSITY)
-    reward, loss = table.reward()
+    answers = table if rewarded is None else table.flat()  # Metrics may be dicts in the rows.
+    reward, loss = answers.reward() if rewarded is None else (_column(answers, (rewarded,)), False)
     if loss:
         raise InvalidInput(
             f"{table.named}: `{reward}` is a loss by its name, and policies are compared by their rewards. Give a "
@@ -157,10 +159,10 @@ def log_of_table(table: Table, actions: Sequence[Any] | None = None) -> Log:
     among = _among(table)
     named = actions if actions is not None or among is None else _all_of(among, table.values(action))
     codes, names = _coded(table.values(action), named)
-    unread = table.unread({action, propensity, reward})
+    unread = table.unread({action, propensity, reward, *([] if rewarded is None else REWARDS)})
     unit = table.find(UNIT)
     log = Log(
-        actions=names, taken=codes, propensities=table.numbers(propensity), rewards=table.numbers(reward),
+        actions=names, taken=codes, propensities=table.numbers(propensity), rewards=answers.numbers(reward),
         contexts=_contexts(table), unread=tuple(name for name in unread if name.casefold() not in OTHERS),
         available=None if among is None else _available(among, names),
         units=None if unit is None else units_of(table.values(unit)),

@@ -7,17 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.checks import Array, IndexArray, many
+from .._utils.checks import Array, IndexArray, many, shown
 from ..domains.domain import Arms
 from ..errors import InvalidInput
 from ..policy.policy import Policy
-from ..storage.trial import Trial
+from ..storage.trial import Trial, metric_names
 from ..study.study import Study
 from ..study.waiting import counted_trials
 from .log import WAITING, Log, checked
 
+MOST_NAMED = 10  # metrics in an error
 
-def log_of_study(study: Study) -> Log:
+
+def log_of_study(study: Study, reward: str | None = None) -> Log:
     """Returns the decisions of a study on arms, with the propensities that it recorded.
 
     Trials that `Study.enqueue` named are left out, since no policy drew them. A decision counts once its answer is not
@@ -26,12 +28,15 @@ def log_of_study(study: Study) -> Log:
 
     Args:
         study: whose policy has `Arms`.
+        reward: "metrics.NAME" for a metric in the place of the reward, or None.
 
     Raises:
         InvalidInput: the domain is continuous, no trial has a propensity, or all are still waited for.
     """
     domain = _arms_of(study)
     trials, waiting = counted_trials(study)
+    if reward not in (None, "reward"):
+        trials = _measured(trials, str(reward))
     added = [trial.as_corrected().told_order == trial.asked_order for trial in trials]
     queued = sum(trial.enqueued for trial in trials)
     asked: list[Trial] = []
@@ -61,6 +66,19 @@ def log_of_study(study: Study) -> Log:
     )  # fmt: skip
     failed = np.array([trial.state == "failed" for trial in asked], dtype=bool)
     return checked(log.only(~failed, "failed"))
+
+
+def _measured(trials: list[Trial], column: str) -> list[Trial]:
+    """Returns trials with a metric in the place of their reward."""
+    prefix, _, name = column.partition(".")
+    known = metric_names(trials)
+    if prefix != "metrics" or name not in known:
+        there = ", ".join(f"'metrics.{each}'" for each in known[:MOST_NAMED]) or "none"
+        raise InvalidInput(
+            f"`reward` is {shown(column)}, and no trial has this metric. There are: {there}. A metric is told beside a "
+            "reward, or is one of several rewards by its key. Usually it has another name."
+        )
+    return [trial._replace(reward=trial.metrics.get(name)) for trial in trials]
 
 
 def _of_trials(study: Study, trials: list[Trial]) -> Log:

@@ -46,7 +46,7 @@ def evaluated(study: Study, policy: Any, body: m.EvaluationRequest) -> m.Evaluat
             f"`policy` is asked at each decision of the log, and here of at most {MOST_REPLAYED}: export the study "
             "and run `nilregret evaluate`."
         )
-    given = {name: getattr(body, name) for name in ("estimator", "delta", "floor", "default_reward", "seed")}
+    given = {name: getattr(body, name) for name in ("estimator", "delta", "floor", "default_reward", "seed", "reward")}
     low, high = body.reward_range or (0.0, 1.0)
     with warnings.catch_warnings():  # The reply has the cautions.
         warnings.simplefilter("ignore", NoRegretWarning)

@@ -32,6 +32,9 @@ class EvaluationRequest(Request, frozen=True):
     ) = None
     default_reward: Annotated[float | None, Meta(description="What stands in for a reward that did not come.")] = None
     seed: Annotated[int, Meta(ge=0, description="Of a policy that learns.")] = 0
+    reward: Annotated[
+        str | None, Meta(description='"metrics.NAME": a metric in the place of the reward, such as one by its key.')
+    ] = None
 
 
 class PropensityCheckResult(Reply, frozen=True):
