@@ -67,6 +67,16 @@ def commands():
     return re.findall(r"^curl .*?(?=^\w|\Z)", joined, re.M | re.S)  # a body may have several lines
 
 
+def test_rank_and_reward_of_those_who_come_from_personalizer(url):
+    page = (DOCS / "from-personalizer.md").read_text().replace("\\\n", "")
+    make, ask, tell = re.findall(r"^curl .*?(?=^\w|^`)", page, re.M | re.S)
+    assert sent(make, url)[0] == 201
+    status, said = sent(ask, url)
+    assert (status, said, said["decisions"][0]["event"]) == (*sent(ask, url), "visit-1")
+    status, answer = sent(tell, url)
+    assert (status, answer["reward"], answer["id"]) == (200, 1.0, said["decisions"][0]["id"])
+
+
 def test_curl_and_javascript(url, tmp_path):
     make, ask, tell = commands()
     assert sent(make, url)[0] == 201
