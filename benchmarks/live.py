@@ -1,7 +1,7 @@
 """Live decisions: the figures of this library against bandit peers, all in one run.
 
-    python benchmarks/live.py --only shares smooth clicks together newcomers told rare certainty --seeds 5 --first 1000
-        [--rounds N] [--alone] [--json FILE] [--markdown]
+    python benchmarks/live.py --only shares smooth clicks together newcomers told rare certainty visitors revisits
+        --seeds 5 --first 1000 [--rounds N] [--alone] [--json FILE] [--markdown]
     python benchmarks/live.py --seeds 1 --rounds 200   # a look
 
 | row | what is measured |
@@ -14,6 +14,8 @@
 | told | the same by an exact Thompson sampler that is told the law of delays: what lateness alone costs |
 | rare | clicks and faults of .5% to 5% whose first 50 answers are equal: share of the best arm in the end |
 | certainty | how often one of equal arms is called the best (A/A), and a better one found; what bounds hold |
+| visitors | coverage of 95% intervals of an evaluation where units visit 1 to 20 times and keep their arm |
+| revisits | the same of the model's bounds, which take visits for independent |
 
 A data set becomes a bandit: the contexts are its columns, an arm is a class, and the reward is 1 for the right one.
 Peers have the best of their settings in hindsight, on the very seeds shown; `--alone` leaves them out. Seeds are
@@ -25,7 +27,7 @@ names; Vowpal Wabbit is in the extra `bench`. What is not at hand is named and l
 import json
 
 import bench
-from live_parts import budgets, certainty, classified, newcomers, rare
+from live_parts import budgets, certainty, classified, newcomers, rare, visitors
 from tqdm import tqdm
 
 ROWS = {
@@ -37,6 +39,8 @@ ROWS = {
     "told": newcomers.told,
     "rare": rare.rare,
     "certainty": certainty.certainty,
+    "visitors": visitors.visitors,
+    "revisits": visitors.revisits,
 }
 
 

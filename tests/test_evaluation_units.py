@@ -7,11 +7,10 @@ import pytest
 
 import nilregret as nr
 from nilregret.evaluation.estimators import effective_sample_size, gain_interval, lower_bound, mean_interval
-from nilregret.evaluation.units import correlation, earlier, error_of_mean, units_of, visits
 from nilregret.serve.api.evaluations import _reply
-from nilregret.serve.dashboard.views.alternatives import shared_of
 from nilregret.serve.dashboard.views.comparison import compare
 from nilregret.serve.dashboard.views.value_of_learning import value_view
+from nilregret.study.units import correlation, earlier, error_of_mean, shared_of, units_of, visits
 
 
 def sticky_log(seed, units=60, visits=10, alike=0.5, rates=(0.3, 0.5)):
@@ -223,3 +222,23 @@ def test_worth_says_that_visitors_came_back():
     assert found.alike[0] == 20
     assert 0.3 < found.alike[1] < 0.9
     assert any("The answers are of 20 units." in note for note in value_view(study)["notes"])
+
+
+def test_a_certainty_counts_visitors_and_not_visits():
+    # Two arms that were played for the same ten visitors each, once and 20 times over.
+    policy = nr.auto(nr.Arms(range(2)), reward="bernoulli")
+    study, plain = nr.Study(policy, sticky=True), nr.Study(policy)
+    rates = np.random.default_rng(3).random(20) < 0.4
+    for visit in range(200):
+        trial = study.ask(unit=str(visit % 20))
+        told = study.tell(trial, float(rates[visit % 20]))
+        plain.add(told.point, told.reward)
+    assert abs(study.certainty().probability - 0.5) < abs(plain.certainty().probability - 0.5)
+    study = nr.Study(policy)
+    for visit in range(20):
+        study.tell(study.ask(unit=str(visit)), float(rates[visit]))
+    known = study.certainty()
+    again = nr.Study(policy)
+    for visit in range(20):
+        again.tell(again.ask(), float(rates[visit]))
+    assert known == again.certainty()

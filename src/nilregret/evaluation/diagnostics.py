@@ -9,9 +9,9 @@ import numpy as np
 
 from .._utils.checks import Array, IndexArray, many, shown
 from .._utils.numerals import exact, numeral
+from ..study.units import error_of_mean, sum_of_squares, visits
 from .estimators import Interval, bounded_interval
 from .log import Log
-from .units import error_of_mean, sum_of_squares, visits
 
 MOST_ACTIONS = 20  # whose weights are checked: the most frequent
 FEW = 30  # effective rows below which a result is said to rest on few

@@ -20,7 +20,7 @@ import numpy as np
 
 from .._utils.checks import Array, IndexArray
 from .._utils.randomness import Draws
-from .units import sums
+from ..study.units import sums
 
 Estimator = Literal["snips", "dr", "ips", "switch"]
 ESTIMATORS: tuple[Estimator, ...] = ("snips", "dr", "ips", "switch")

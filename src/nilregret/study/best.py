@@ -18,6 +18,7 @@ from ..slots.objective import satisfying
 from ..storage.record import Trial
 from ..theory.fronts import non_dominated
 from .direction import AnyPolicy, AnyState, Goal, has_channels, on_average, reward_trial, setting_of, signs_of
+from .units import shared_of
 
 DRAWS = 8192  # joint draws behind a probability, whose standard error is then at most 0.006
 MOST_COMPARED = 512  # points that are drawn together, those of the best posterior means
@@ -76,6 +77,10 @@ def certainty(
     if len(each) == 1 or (exact and _leads(best, answered, goal)):
         return Certainty(1.0, 0.0)
     drawn = state.draw_answered(each[:MOST_COMPARED], Draws(f"best {seed}"), DRAWS)
+    doubt = shared_of(answered, np.array([trial.reward for trial in answered], dtype=np.float64)).doubt
+    if doubt > 1.0:  # The posterior takes the visits of a unit for independent.
+        centre = drawn.mean(axis=0)
+        drawn = centre + doubt * (drawn - centre)
     shortfall = drawn.max(axis=1) - drawn[:, 0]
     return Certainty(float(np.mean(shortfall <= 0.0)), float(np.mean(shortfall)))
 

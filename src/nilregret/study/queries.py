@@ -455,7 +455,8 @@ class Queries(Generic[D]):
         Both are over the joint posterior of f at the points of all trials that `best` compares. Points that were never
         tried do not count, and neither does the noise of a further answer. If fits have learned that there is no noise
         worth mentioning, the trial with the best value has the probability 1 and the loss 0. Otherwise 8,192 joint
-        draws are made, the same ones each time.
+        draws are made, the same ones each time. If units visit again (`ask(unit=)`), draws are spread further, by as
+        much as the correlation of their answers asks for (`nilregret.study.units`).
 
         Args:
             trial: a trial or its number. None for `best()`.

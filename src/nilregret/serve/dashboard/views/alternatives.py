@@ -22,7 +22,6 @@ import numpy as np
 from ...._utils.checks import Array, IndexArray
 from ....domains.domain import Arms
 from ....errors import TrialError
-from ....evaluation.units import correlation, earlier, units_of, visits
 from ....plots.source import function_of
 from ....plots.ticks import spread_evenly
 from ....policy.engines import Units
@@ -108,47 +107,6 @@ def doubt_of(study: Study, answered: Sequence[Trial]) -> float:
     rewards = units.scaled_all([sign * (trial.reward or 0.0) for trial in answered])
     repeats = _noise_of_repeats(answered, np.array(rewards, dtype=np.float64))
     return 1.0 if repeats is None else max(1.0, repeats / math.sqrt(variance))
-
-
-class Shared(NamedTuple):
-    """Dependence of the answered trials of units.
-
-    Attributes:
-        units: of the trials, `(n,)`, or None if no unit visits twice.
-        correlation: of two rewards of one unit at one arm.
-        doubt: factor of the deviations of a mean, which the posterior computes as if all rewards were independent.
-    """
-
-    units: IndexArray | None
-    correlation: float
-    doubt: float
-
-    @property
-    def said(self) -> tuple[int, float] | None:
-        """Number of units and the correlation, or None."""
-        return None if self.units is None else (len(np.unique(self.units)), self.correlation)
-
-    def chance(self, noise: float, plays: IndexArray, recent: int = 0) -> Array:
-        """Returns the variance of the sum of the noise up to each trial, `(n,)`, of the latest trials if `recent`.
-
-        A play adds its own variance and twice the covariances with earlier plays of its unit.
-        """
-        plays = plays[-recent:]
-        if self.units is None:
-            return np.asarray(noise**2 * np.cumsum(plays))
-        pairs = plays * earlier(self.units[-recent:], plays)
-        return np.asarray(noise**2 * np.cumsum(plays + 2.0 * self.correlation * pairs))
-
-
-def shared_of(answered: Sequence[Trial], rewards: Array) -> Shared:
-    """Returns what trials of one unit have in common, by rewards of one play `(n,)`."""
-    units = units_of(trial.unit for trial in answered)
-    if units is None:
-        return Shared(None, 0.0, 1.0)
-    known: dict[bytes, int] = {}
-    arms = np.array([known.setdefault(trial.point.tobytes(), len(known)) for trial in answered], dtype=np.intp)
-    found = correlation(rewards, arms, units)
-    return Shared(units, found, math.sqrt(1.0 + found * (visits(units) - 1.0)))
 
 
 def fitted_noise(study: Study) -> tuple[float, Units] | None:

@@ -15,8 +15,9 @@ from ....slots.objective import satisfying
 from ....storage.record import Trial
 from ....study.formatting import where
 from ....study.study import Study
+from ....study.units import shared_of
 from ....study.waiting import counted_from, counted_trials
-from .alternatives import Alternative, best_now, doubt_of, if_kept, in_plays, noise_of, shared_of
+from .alternatives import Alternative, best_now, doubt_of, if_kept, in_plays, noise_of
 
 SIDES = 2.0  # standard deviations on either side of an estimate, a range of 95% if the model is right
 FEWEST = 2  # rewards of a comparison

@@ -13,11 +13,13 @@ All intervals that are drawn from decisions get their sums and counts here. With
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from .._utils.checks import Array, IndexArray
+from ..storage.trial import Trial
 
 
 def units_of(values: Iterable[object]) -> IndexArray | None:
@@ -84,7 +86,7 @@ def correlation(rewards: Array, arms: IndexArray, units: IndexArray) -> float:
     """Returns the estimated correlation of two rewards of one unit at one arm, within [0, 1].
 
     It is the estimate of an analysis of variance with units within arms (Searle, Casella & McCulloch, 1992,
-    chapter 3, and Donner & Koval, 1980). It is 1 if the data cannot tell, because then a unit may say as little as one row.
+    chapter 3, and Donner & Koval, 1980). If the data cannot tell, it is 1: then a unit says as much as one row.
 
     Args:
         rewards: `(n,)`.
@@ -106,3 +108,44 @@ def correlation(rewards: Array, arms: IndexArray, units: IndexArray) -> float:
     size = (n - float((sizes**2 / totals[of_cell]).sum())) / (cells - groups)
     shared = max(0.0, (between - within) / size)
     return shared / (shared + within) if shared > 0.0 else 0.0
+
+
+class Shared(NamedTuple):
+    """Dependence of the answered trials of units.
+
+    Attributes:
+        units: of the trials, `(n,)`, or None if no unit visits twice.
+        correlation: of two rewards of one unit at one arm.
+        doubt: factor of the deviations of a mean, which the posterior computes as if all rewards were independent.
+    """
+
+    units: IndexArray | None
+    correlation: float
+    doubt: float
+
+    @property
+    def said(self) -> tuple[int, float] | None:
+        """Number of units and the correlation, or None."""
+        return None if self.units is None else (len(np.unique(self.units)), self.correlation)
+
+    def chance(self, noise: float, plays: IndexArray, recent: int = 0) -> Array:
+        """Returns the variance of the sum of the noise up to each trial, `(n,)`, of the latest trials if `recent`.
+
+        A play adds its own variance and twice the covariances with earlier plays of its unit.
+        """
+        plays = plays[-recent:]
+        if self.units is None:
+            return np.asarray(noise**2 * np.cumsum(plays))
+        pairs = plays * earlier(self.units[-recent:], plays)
+        return np.asarray(noise**2 * np.cumsum(plays + 2.0 * self.correlation * pairs))
+
+
+def shared_of(answered: Sequence[Trial], rewards: Array) -> Shared:
+    """Returns what trials of one unit have in common, by rewards of one play `(n,)`."""
+    units = units_of(trial.unit for trial in answered)
+    if units is None:
+        return Shared(None, 0.0, 1.0)
+    known: dict[bytes, int] = {}
+    arms = np.array([known.setdefault(trial.point.tobytes(), len(known)) for trial in answered], dtype=np.intp)
+    found = correlation(rewards, arms, units)
+    return Shared(units, found, math.sqrt(1.0 + found * (visits(units) - 1.0)))
