@@ -201,6 +201,7 @@ class _Float(Table, tag="float", frozen=True):
     log: bool = False
     step: float | None = None
     when: _When = None
+    unknown: bool = False
 
 
 class _Int(Table, tag="int", frozen=True):
@@ -209,11 +210,13 @@ class _Int(Table, tag="int", frozen=True):
     log: bool = False
     step: int = 1
     when: _When = None
+    unknown: bool = False
 
 
 class _Choice(Table, tag="choice", frozen=True):
     options: list[Any]
     when: _When = None
+    unknown: bool = False
 
 
 def table_of(declared: Parameter | Conditional) -> dict[str, Any]:
@@ -221,11 +224,12 @@ def table_of(declared: Parameter | Conditional) -> dict[str, Any]:
     if isinstance(declared, Conditional):
         inner = table_of(declared.parameter)
         return inner | {"when": inner.get("when", {}) | {declared.on: list(declared.values)}}
+    unknown = {"unknown": True} if declared.unknown else {}
     if isinstance(declared, Choice):
-        return {"type": "choice", "options": list(declared.options)}
+        return {"type": "choice", "options": list(declared.declared)} | unknown
     kind = "float" if isinstance(declared, Float) else "int"
     step = {} if declared.step is None else {"step": declared.step}
-    return {"type": kind, "low": declared.low, "high": declared.high, "log": declared.log} | step
+    return {"type": kind, "low": declared.low, "high": declared.high, "log": declared.log} | step | unknown
 
 
 def parameter(table: Mapping[str, Any]) -> Parameter | Conditional:
@@ -237,11 +241,13 @@ def parameter(table: Mapping[str, Any]) -> Parameter | Conditional:
     described: _Float | _Int | _Choice = convert(table, _Float | _Int | _Choice, "")
     result: Parameter | Conditional
     if isinstance(described, _Choice):
-        result = Choice(*described.options)
+        result = Choice(*described.options, unknown=described.unknown)
     elif isinstance(described, _Float):
-        result = Float(described.low, described.high, log=described.log, step=described.step)
+        low, high, unknown = described.low, described.high, described.unknown
+        result = Float(low, high, log=described.log, step=described.step, unknown=unknown)
     else:
-        result = Int(described.low, described.high, log=described.log, step=described.step)
+        low, high, unknown = described.low, described.high, described.unknown
+        result = Int(low, high, log=described.log, step=described.step, unknown=unknown)
     for on, values in (described.when or {}).items():
         result = when(on, values, result)
     return result

@@ -159,3 +159,36 @@ def _diagonal(k: int, place: int) -> float:
 def within(space: Space, points: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Returns which points `(n, d)` are points of the space, `(n,)`: in all ranges, on steps, and at options."""
     return np.asarray((np.abs(space.snap(points) - points) <= SAME_POINT).all(axis=1))
+
+
+def column_order(then: Space, now: Space) -> list[int] | None:
+    """Returns for each column of one space the same column of another one, `(d,)`.
+
+    Returns:
+        None if the spaces differ in more than the order of parameters, of options, of the values of a condition, and of
+        limits.
+    """
+    limits = [{*space.limits.given} if space.limits is not None else set() for space in (then, now)]
+    if limits[0] != limits[1]:
+        return None
+    if {name: _unordered(each) for name, each in then.declared.items()} != {
+        name: _unordered(each) for name, each in now.declared.items()
+    }:
+        return None
+    begins = dict(zip(now.parameters, (columns.start for _, columns in now.columns()), strict=True))
+    order = []
+    for name, parameter in then.parameters.items():
+        theirs = now.parameters[name]
+        if isinstance(parameter, Choice) and isinstance(theirs, Choice):
+            order += [begins[name] + (theirs.find(option) or 0) for option in parameter.options]
+        else:
+            order += range(begins[name], begins[name] + theirs.columns)
+    return order
+
+
+def _unordered(declared: Any) -> Any:
+    if isinstance(declared, Conditional):
+        return declared.on, frozenset(map(option_key, declared.values)), _unordered(declared.parameter)
+    if isinstance(declared, Choice):
+        return declared.unknown, frozenset(map(option_key, declared.options))
+    return declared

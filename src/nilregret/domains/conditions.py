@@ -8,7 +8,6 @@ kernel.
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn, final
@@ -20,7 +19,7 @@ from .._utils.checks import Array, shown
 from ..errors import InvalidInput, printable
 from ..serialize import described_by, entries, to_plain
 from .options import Option, checked_option, described_option, option_key, plain_option, worded
-from .parameters import CHOSEN, Choice, Float, Int, Parameter
+from .parameters import CHOSEN, Choice, Float, Int, Parameter, is_nothing
 
 DECLARED = "_declared"  # Attribute of the parameters of a space that were declared with conditions.
 
@@ -156,7 +155,7 @@ class Conditions:
                 "says the same."
             )
         try:
-            return Need(on, tuple(parent.decode(np.array(parent.encode(value))) for value in given.values))
+            return Need(on, tuple(_declared(parent, value) for value in given.values))
         except InvalidInput as error:
             hint = ""
             if isinstance(parent, Choice) and parent.find(given.values) is not None:
@@ -198,7 +197,7 @@ class Conditions:
                     self._refuse_missing(name)
                 encoded = encoded_as(name, parameter, given[name])
                 values[name] = parameter.decode(np.array(encoded))
-            elif _is_nothing(given.get(name)):  # a table has a column for every parameter
+            elif is_nothing(given.get(name)):  # a table has a column for every parameter
                 encoded = _middle(parameter).tolist()
             else:
                 raise InvalidInput(
@@ -265,13 +264,16 @@ def _middle(parameter: Parameter) -> Array:
     """Returns the middle of a number's range, or the point equally far from all options, `(columns,)`."""
     if isinstance(parameter, Choice):
         return np.full(parameter.columns, CHOSEN / parameter.columns)
-    return np.array([0.5])
+    return np.array([0.5, 0.0][: parameter.columns])
+
+
+def _declared(parameter: Parameter, value: Any) -> Any:
+    """Returns a value of a parameter, or raises an error if it was not declared."""
+    if isinstance(parameter, Choice) and parameter.unknown and parameter.find(value) is None:
+        raise InvalidInput(f"{shown(value)} is not among the options {shown(parameter.options)}.")
+    return parameter.decode(np.array(parameter.encode(value)))
 
 
 def _among(value: object, options: tuple[Option, ...]) -> bool:
     key = option_key(value)
     return any(key == option_key(option) for option in options)
-
-
-def _is_nothing(value: object) -> bool:
-    return value is None or (isinstance(value, float | np.floating) and math.isnan(value))

@@ -244,6 +244,12 @@ def check_domain(name: str, value: object) -> None:
         if isinstance(value, list):
             advice = "Ranges of coordinates are nr.Box(lows, highs); points that may be played are nr.Arms(points)."
         raise InvalidInput(f"`{name}` must be Arms, a Box or a Space, not {shown(value)}.", advice=advice)
+    space = value.space if isinstance(value, Arms) else value
+    if name == "domain" and isinstance(space, Space) and space.unknown:
+        raise InvalidInput(
+            f"Parameter `{space.unknown[0]}` of the domain is declared with `unknown`, and what is unknown cannot be "
+            "chosen: leave `unknown` out. It is for contexts, which are given."
+        )
     if name == "context" and value.limits is not None:
         said = shown(", ".join(value.limits.texts))
         raise InvalidInput(f"`context` has the limits {said}, but a context is given and not chosen: leave them out.")

@@ -27,8 +27,7 @@ from .coordinates import (
     refuse_lists,
 )  # fmt: skip
 from .mixture import Mixture, expanded
-from .options import option_key
-from .parameters import CHOSEN, Choice, Float, Int, Parameter
+from .parameters import CHOSEN, Choice, Float, Int, Parameter, checked_level, is_nothing
 
 if TYPE_CHECKING:
     from .limits import Limit, Limits
@@ -93,6 +92,7 @@ class Space:
         conditions: of conditional parameters, or None if there are none.
         dimension: number of columns of an encoded point.
         limits: that every trial keeps, made by `where`, or None if there are none.
+        unknown: names of the parameters with a level for what is missing or was never declared.
         changed: True in a running study whose space has changed (`Study.widen`), so that trials may be outside of it.
 
     >>> import nilregret as nr
@@ -126,6 +126,7 @@ class Space:
         self.parameters: Mapping[str, Parameter] = conditions.parameters
         self.conditions = conditions if conditions.needs else None
         self.dimension = sum(parameter.columns for parameter in self.parameters.values())
+        self.unknown = tuple(name for name, parameter in self.parameters.items() if parameter.unknown)
         self.limits = _limits(conditions, tuple(totals))
         self.changed = False
 
@@ -184,6 +185,8 @@ class Space:
             raise InvalidInput(
                 f"Parameters are a dict such as {{'{next(iter(self.parameters))}': ...}}, not {shown(parameters)}."
             )
+        if self.unknown:
+            parameters = {**dict.fromkeys(self.unknown), **parameters}
         given, known = {str(name) for name in parameters}, set(self.parameters)
         if self.conditions is not None and given <= known:
             return np.array(self.conditions.encode(parameters))
@@ -210,6 +213,23 @@ class Space:
             result[name] = parameter.decode(row[start : start + parameter.columns])
             start += parameter.columns
         return result
+
+    def unknown_in(self, parameters: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+        """Returns (name, value) of each entry of a dict that is at the level of the unknown, as it came.
+
+        None stands for a missing entry.
+        """
+        active, found = {name: self.parameters[name] for name in self.unknown}, []
+        if self.conditions is not None and active:
+            counting = self.decode(self.encode(parameters))
+            active = {name: parameter for name, parameter in active.items() if name in counting}
+        for name, parameter in active.items():
+            value = parameters.get(name)
+            if isinstance(parameter, Choice) and parameter.find(value) is None:
+                found.append((name, checked_level(value)))
+            elif is_nothing(value):
+                found.append((name, None))
+        return tuple(found)
 
     @property
     def lower(self) -> Array:
@@ -248,7 +268,7 @@ class Space:
             if isinstance(parameter, Choice):
                 chosen = points[:, columns].argmax(axis=1)[:, None] == np.arange(parameter.columns)
                 result[:, columns] = np.where(chosen, CHOSEN, 0.0)
-            elif not parameter.real:
+            elif not parameter.real or parameter.unknown:
                 result[:, columns] = parameter.snap(points[:, columns])
         result = np.clip(result, self.lower, self.upper)
         return result if self.conditions is None else self.conditions.centre_inactive(result)
@@ -368,7 +388,8 @@ def _count_of_values(parameter: Parameter, count: int) -> int:
     """Returns the number of values of `parameter.values(count)`, or an upper bound."""
     if isinstance(parameter, Choice):
         return parameter.count
-    return count if parameter.count is None else min(count, parameter.count)
+    known = parameter.known_count
+    return (count if known is None else min(count, known)) + parameter.unknown
 
 
 def _encode_arms(arms: Arms) -> dict[str, Any]:
@@ -559,33 +580,3 @@ class Arms:
     def coinciding(self, arms: IndexArray) -> IndexArray:
         """Returns all arms at the points of some arms, `(n,)`."""
         return self._lookup.coinciding(arms)
-
-
-def column_order(then: Space, now: Space) -> list[int] | None:
-    """Returns for each column of one space the same column of another one, `(d,)`.
-
-    Returns:
-        None if the spaces differ in more than the order of parameters, of options, of the values of a condition, and of
-        limits.
-    """
-    if {*then._given} != {*now._given}:
-        return None
-    if {name: _unordered(each) for name, each in then.declared.items()} != {
-        name: _unordered(each) for name, each in now.declared.items()
-    }:
-        return None
-    begins = dict(zip(now.parameters, (columns.start for _, columns in now.columns()), strict=True))
-    order = []
-    for name, parameter in then.parameters.items():
-        theirs = now.parameters[name]
-        if isinstance(parameter, Choice) and isinstance(theirs, Choice):
-            order += [begins[name] + (theirs.find(option) or 0) for option in parameter.options]
-        else:
-            order.append(begins[name])
-    return order
-
-
-def _unordered(declared: Any) -> Any:
-    if isinstance(declared, Conditional):
-        return declared.on, frozenset(map(option_key, declared.values)), _unordered(declared.parameter)
-    return frozenset(map(option_key, declared.options)) if isinstance(declared, Choice) else declared

@@ -240,7 +240,7 @@ def _by_bars(axis: ParameterAxis) -> bool:
     parameter = axis.parameter
     if isinstance(parameter, Choice):
         return True
-    return isinstance(parameter, Int) and parameter.count <= MOST_BARS and not parameter.log
+    return isinstance(parameter, Int) and parameter.known_count <= MOST_BARS and not parameter.log
 
 
 def slice_panels(

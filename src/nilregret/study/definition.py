@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._utils.checks import flag, shown
+from ..domains.changed import column_order
 from ..domains.domain import Space, options_of
 from ..domains.options import known
-from ..domains.space import column_order
 from ..errors import InvalidInput, StorageError
 from ..policy.policy import Policy
 from ..serialize import from_plain, loads, plain_loads

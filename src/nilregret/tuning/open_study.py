@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from .._utils.checks import many, shown
 from ..algorithms.auto import auto
 from ..algorithms.earlier import with_earlier
+from ..domains.changed import column_order
 from ..domains.domain import Domain, Space, options_of
 from ..domains.options import known
-from ..domains.space import column_order
 from ..errors import InvalidInput
 from ..policy.policy import Policy
 from ..serialize import loads, to_plain
