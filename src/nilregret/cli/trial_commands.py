@@ -168,8 +168,9 @@ def enqueue(storage: str, study: str, what: str | None, withdraw: int | None, *,
 @study_command("Change the space of a study.")
 @click.argument("what", metavar="JSON")
 @click.option("--was", metavar="JSON", help="The value that each new parameter had so far.")
+@click.option("--context", "of_context", is_flag=True, help="The parameters are of contexts.")
 @json_option
-def widen(storage: str, study: str, what: str, was: str | None, *, as_json: bool) -> None:
+def widen(storage: str, study: str, what: str, was: str | None, *, of_context: bool, as_json: bool) -> None:
     """Change parameters of STUDY, or add some. Every trial so far still teaches.
 
     JSON has the new parameters by name, such as '{"heat": {"type": "float", "low": 100, "high": 300}}'.
@@ -180,7 +181,8 @@ def widen(storage: str, study: str, what: str, was: str | None, *, as_json: bool
     if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
         raise InvalidInput(f"`JSON` is {shown(tables)}: it must have a table for each parameter, by name.")
     read = {name: within(name, parameter, table) for name, table in tables.items()}
-    space = opened_study(storage, study).widen(was=from_json("--was", was), **read)
+    given = {"context": read} if of_context else read
+    space = opened_study(storage, study).widen(was=from_json("--was", was), **given)
     if as_json:
         print_json(to_plain(space))
     else:

@@ -300,16 +300,20 @@ class RemoteStudy:
         """Records a name of an arm, facts about it, or both, and returns the arm."""
         return self._put_arm(arm, c.ArmRequest(name=name, about=plain("about", about)))
 
-    def widen(self, /, *, was: Mapping[str, Any] | None = None, key: str | None = None, **parameters: Any) -> Space:
-        """Records another space of the study, and returns it (see `Study.widen`).
+    def widen(
+        self, /, *, was: Mapping[str, Any] | None = None, context: Any = None, key: str | None = None, **parameters: Any
+    ) -> Space:
+        """Records another space of the study, or of its contexts, and returns it (see `Study.widen`).
 
         Args:
             was: value that each new parameter had in the trials so far.
+            context: changed and new parameters of contexts, by name.
             key: see `ask`.
             parameters: changed and new parameters.
         """
-        tables = {name: plain(name, table_of(each)) for name, each in Space(**parameters).declared.items()}
-        body = c.WidenRequest(tables, plain("was", was))
+        if context is not None and not isinstance(context, Mapping):
+            parameters, context = {**parameters, "context": context}, None  # A parameter of that name.
+        body = c.WidenRequest(_tables(parameters), _tables(context or {}), plain("was", was))
         found: Space = from_plain(
             self._session.send("POST", f"{self.path}/widen", body, c.SpaceSaid, key_header(key)).space
         )
@@ -449,6 +453,12 @@ class RemoteStudy:
 
     def _path_of(self, decision: m.Decision | str) -> str:
         return f"{self.path}/decisions/{segment(decision_id(decision))}"
+
+
+def _tables(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the table of each parameter, by name."""
+    declared = Space(**parameters).declared if parameters else {}
+    return {name: plain(name, table_of(each)) for name, each in declared.items()}
 
 
 def _item(answer: Any, revise: bool) -> m.RewardItem:

@@ -77,6 +77,10 @@ def _check_kind(name: str, before: object, after: object, space: Space) -> None:
         )
     if not isinstance(new, Float | Int | Choice):
         raise InvalidInput(f"Parameter `{name}` is {shown(new)}: it must be a Float, Int or Choice.")
+    if old.unknown and not new.unknown:
+        raise InvalidInput(
+            f"Parameter `{name}` is {shown(old)} and cannot lose `unknown`: earlier decisions may have had no value of it."
+        )
     if isinstance(old, Choice) != isinstance(new, Choice):
         raise InvalidInput(
             f"Parameter `{name}` is {shown(old)} and cannot become {shown(new)}: options have no place in a range.",
@@ -95,7 +99,7 @@ def placed(space: Space, values: Mapping[str, Any], gone: Gone, known: Mapping[s
 
     Args:
         space: of now.
-        values: the named values. Parameters without one are at the middle, as inactive ones are.
+        values: the named values. Parameters without one are unknown, or at the middle, as inactive ones are.
         gone: the options that choices of this space have lost.
         known: columns of parameters that are as they were.
 
@@ -105,9 +109,9 @@ def placed(space: Space, values: Mapping[str, Any], gone: Gone, known: Mapping[s
     conditions = Conditions(space.declared)
     point, active = conditions.middle.copy(), dict[str, Any]()
     for (name, parameter), (_, columns) in zip(space.parameters.items(), space.columns(), strict=True):
-        if name in values and conditions.is_active(name, active):
-            active[name] = values[name]
-            point[columns] = known[name] if name in known else columns_of(name, parameter, values[name], gone)
+        if (name in values or parameter.unknown) and conditions.is_active(name, active):
+            active[name] = values.get(name)
+            point[columns] = known[name] if name in known else columns_of(name, parameter, active[name], gone)
     return frozen(point)
 
 
@@ -148,7 +152,7 @@ def columns_of(name: str, parameter: Parameter, value: Any, gone: Gone) -> list[
             "which earlier trials have a place.",
             advice=ELSEWHERE,
         )
-    return [parameter.position(float(value))]
+    return [parameter.position(float(value)), 0.0][: parameter.columns]
 
 
 def _diagonal(k: int, place: int) -> float:

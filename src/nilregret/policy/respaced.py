@@ -1,4 +1,6 @@
-"""A policy on a changed space: the parts that count columns or points are made anew, the others stay.
+"""A policy on a changed space, or under changed contexts: parts that count columns or points are made anew.
+
+The others stay.
 
 Lengthscales are shares of the range of a parameter, so a kernel stays as it is where a range changes. If a choice has
 other options, or parameters are new, the kernel gets the columns of the new space. A new parameter gets the median
@@ -10,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
-from ..domains.domain import Space, count_of_points, options_of
+from ..domains.domain import Arms, Domain, Space, count_of_points, options_of
 from ..domains.options import known
 from ..errors import InvalidInput
 from ..kernels.domains import parameter_groups
@@ -31,11 +33,20 @@ class _Columns(NamedTuple):
 
     Attributes:
         groups: the parameter of each column.
-        names: the name of each parameter, with a number for a column of a context.
+        names: of each parameter or coordinate, whether it is of the context, and its name or number.
     """
 
     groups: tuple[int, ...]
-    names: tuple[str | int, ...]
+    names: tuple[tuple[bool, str | int], ...]
+
+    @classmethod
+    def of(cls, domain: Domain, context: Domain | None) -> _Columns:
+        """Returns the columns of a domain under contexts."""
+        names: list[tuple[bool, str | int]] = []
+        for part in (domain,) if context is None else (context, domain):
+            space = part.space if isinstance(part, Arms) else part if isinstance(part, Space) else None
+            names += [(part is context, each) for each in (range(part.dimension) if space is None else space.parameters)]
+        return cls(parameter_groups(domain, context), tuple(names))
 
 
 def on_space(policy: Policy[Any], space: Space) -> Policy[Any]:
@@ -53,16 +64,38 @@ def on_space(policy: Policy[Any], space: Space) -> Policy[Any]:
         policy = replace(policy, confidence=confidence, score=score)
     elif before is not None and policy.valid_for != "none":
         raise InvalidInput("its bounds are proved for finitely many points, and the new space has infinitely many")
-    plain = cast("dict[str, Any]", to_plain(policy))
-    _refuse_fixed(plain)
-    columns, now = _columns_of(old, policy), _columns_of(space, policy)
-    if columns != now:
-        plain = {name: _moved(entry, columns, now) for name, entry in plain.items() if name != "context"}
-        plain["context"] = to_plain(policy.context)
-    with known(options_of(space, policy.context)):  # Classes and functions stay those of the user.
-        new = cast("Policy[Any]", from_plain({**plain, "domain": to_plain(space)}))
+    _refuse_fixed(to_plain(policy))
+    new = _made_on(policy, space, policy.context)
     new.domain.changed = True
     return replace(new, confidence=new.confidence.for_space(policy, new))
+
+
+def on_context(policy: Policy[Any], context: Space) -> Policy[Any]:
+    """Returns the policy under contexts of another space.
+
+    Raises:
+        InvalidInput: the policy has no contexts by name, or a part of it belongs to the old ones.
+    """
+    old = policy.context
+    if not isinstance(old, Space):
+        raise InvalidInput("Only a `Space` of named contexts can change.")
+    before, after = count_of_points(old), count_of_points(context)
+    if before is not None and after is not None:
+        policy = replace(policy, confidence=policy.confidence.for_arms(before, after))
+    new = _made_on(policy, policy.domain, context)
+    if isinstance(policy.domain, Space):
+        new.domain.changed = policy.domain.changed
+    return replace(new, confidence=new.confidence.for_space(policy, new))
+
+
+def _made_on(policy: Policy[Any], domain: Domain, context: Domain | None) -> Policy[Any]:
+    """Returns the policy on another domain, or under other contexts, with a kernel of its columns."""
+    plain = cast("dict[str, Any]", to_plain(policy))
+    columns, now = _Columns.of(policy.domain, policy.context), _Columns.of(domain, context)
+    if columns != now:
+        plain = {name: _moved(entry, columns, now) for name, entry in plain.items()}
+    with known(options_of(domain, context)):  # Classes and functions stay those of the user.
+        return cast("Policy[Any]", from_plain({**plain, "domain": to_plain(domain), "context": to_plain(context)}))
 
 
 def _refuse_fixed(entry: Any) -> None:
@@ -74,11 +107,6 @@ def _refuse_fixed(entry: Any) -> None:
     elif isinstance(entry, list) and entry and isinstance(entry[0], dict | list):
         for value in entry:
             _refuse_fixed(value)
-
-
-def _columns_of(space: Space, policy: Policy[Any]) -> _Columns:
-    contexts = 0 if policy.context is None else max(parameter_groups(policy.context)) + 1
-    return _Columns(parameter_groups(space, policy.context), (*range(contexts), *space.parameters))
 
 
 def _moved(entry: Any, old: _Columns, new: _Columns) -> Any:
@@ -102,9 +130,14 @@ def _tied(kernel: dict[str, Any], old: _Columns, new: _Columns) -> dict[str, Any
     """Returns a stationary kernel with a lengthscale for each parameter of the new space."""
     lengths = kernel["lengthscale"]
     if isinstance(lengths, list):
-        known: dict[str | int, float] = dict(zip(old.names, lengths, strict=True))
-        middle = sorted(lengths)[len(lengths) // 2]
-        kernel = kernel | {"lengthscale": [known.get(name, middle) for name in new.names]}
+        known: dict[tuple[bool, str | int], float] = dict(zip(old.names, lengths, strict=True))
+        kernel = kernel | {"lengthscale": [known.get(name) or _median(known, name[0]) for name in new.names]}
     if len(new.names) == len(new.groups):
         return kernel
     return {"type": "Tied", "kernel": kernel, "groups": list(new.groups)}
+
+
+def _median(lengths: dict[tuple[bool, str | int], float], of_context: bool) -> float:
+    """Returns the median lengthscale of all parameters, or of those of the context, whose unit is 1."""
+    listed = sorted(length for name, length in lengths.items() if name[0] or not of_context)
+    return listed[len(listed) // 2]

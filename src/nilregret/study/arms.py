@@ -68,8 +68,8 @@ class Roster:
         changes: all changes of the study so far, in order. Those of the queue have no effect here.
 
     Attributes:
-        policy: the policy on all arms, the retired ones included, or on the space of now.
-        spaces: the spaces of the study, or None if its space never changed.
+        policy: the policy on all arms, the retired ones included, and on the spaces of now.
+        spaces: the spaces of the study, or None if no space of it ever changed.
         retired: numbers of the retired arms.
 
     Raises:
@@ -78,14 +78,14 @@ class Roster:
 
     def __init__(self, made: AnyPolicy, changes: Sequence[StudyChange]) -> None:
         self.policy, self._made = made, made
-        self._of_space = [change for change in changes if change.kind == "widened"]
-        self.spaces = Spaces(made, self._of_space) if self._of_space else None
-        if self.spaces is not None:
-            self.policy = self.spaces.policies[-1]
         self._changes = [change for change in changes if change.kind in ARM_KINDS]
         self.retired: set[int] = set()
         if self._changes:
             self._take(made, self._changes)
+        self._of_space = [change for change in changes if change.kind == "widened"]
+        self.spaces = Spaces(self.policy, self._of_space) if self._of_space else None
+        if self.spaces is not None:
+            self.policy = self.spaces.policies[-1]
 
     def _take(self, made: AnyPolicy, changes: Sequence[StudyChange]) -> None:
         """Takes over the changes of arms."""
@@ -108,9 +108,13 @@ class Roster:
         if points:
             self.policy = made.with_arms(made.domain.with_more(np.array(points)))
 
+    def plays_as(self, other: Roster) -> bool:
+        """Returns whether the arms and the spaces are those of another roster of the study."""
+        return len(self._of_space) == len(other._of_space) and self.policy.domain == other.policy.domain
+
     def as_of(self, order: int) -> Roster:
         """Returns the arms after the event of this order."""
-        known = (*self._changes, *self._of_space)  # A study has changes of one of the two.
+        known = (*self._changes, *self._of_space)
         changes = [change for change in known if change.order <= order]
         return self if len(changes) == len(known) else Roster(self._made, changes)
 

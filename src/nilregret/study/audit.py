@@ -400,7 +400,7 @@ class Auditor:
         return result
 
     def _named(self, trial: Trial, settings: _Settings) -> Trial:
-        contexts = self._policy.context
+        contexts = self._policy_of(trial).context
         under = None if contexts is None or trial.context is None else settings_at(contexts, trial.context)
         enqueued = trial.number in self._queue.tried
         if settings is None and under is None and not enqueued:

@@ -33,7 +33,7 @@ from ..storage.changes import StudyChange
 from .arms import Roster
 from .function import settings_at, space_of
 from .inputs import Inputs
-from .spaces import space_change
+from .spaces import SpaceChange
 
 KINDS = ("enqueued", "taken", "widened")
 MOST_WAITING = 10_000
@@ -195,8 +195,9 @@ class Queue:
                 entry = self.waiting[self.count] = _entry(self.count, each, change.order, change.time)
                 self.entries.append(entry)
         elif change.kind == "widened":
-            before, space, was = space_change(change)
-            self.entries = [entry.moved(before, space, was) for entry in self.entries]
+            of_context, before, space, was = SpaceChange.of(change)
+            if not of_context:
+                self.entries = [entry.moved(before, space, was) for entry in self.entries]
             self.waiting = {number: self.entries[number] for number in self.waiting}
         elif change.kind == "taken":
             number, trial, reason = (body.get(name) for name in ("entry", "trial", "reason"))

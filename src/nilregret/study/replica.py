@@ -304,10 +304,10 @@ class Replica:
 
     def _adopt_arms(self) -> bool:
         """Takes over the arms, or the space, on record. Returns whether the state is of another domain."""
-        before = self.policy
+        before = self.roster
         self.roster = Roster(self.made, self.record.changes)
-        if self.roster.spaces is None and self.roster.policy.domain == before.domain:
-            self.roster.policy = before
+        if self.roster.plays_as(before):
+            self.roster.policy, self.roster.spaces = before.policy, before.spaces
             return False
         self.inputs = Inputs(self.policy, self._goal)
         return True
@@ -318,14 +318,16 @@ class Replica:
         if self.handle is not None:
             self._new.append(change)
         self.record.change(change)
-        if self._adopt([change]) and not self._extended():
+        if self._adopt([change]) and not self._extended([change]):
             self._replay()
         self._current = None
 
-    def _extended(self) -> bool:
+    def _extended(self, changes: Sequence[StudyChange]) -> bool:
         """Lets the state take over the new arms, to the bit as a replay would. Returns False if it cannot."""
         state, policy = self.state, self.policy
-        if not isinstance(state, State) or not isinstance(policy, Policy) or self.roster.spaces is not None:
+        if not isinstance(state, State) or not isinstance(policy, Policy) or any(
+            change.kind == "widened" for change in changes
+        ):
             return False
         return state.add_arms(policy_of_rewards(policy, self._goal))
 
@@ -504,7 +506,7 @@ class Replica:
             self._valid = False  # Until record and state agree again.
             events = self.record.apply(changed, changes, steps)
             more = bool(changes) and self._adopt(changes)
-            if any(event.kind == "corrected" for event in events) or (more and not self._extended()):
+            if any(event.kind == "corrected" for event in events) or (more and not self._extended(changes)):
                 self._replay()
             else:
                 if self.roster.spaces is not None:

@@ -755,16 +755,22 @@ class Study(Queries[D]):
 
     # -- the space -----------------------------------------------------------------------------------------------
 
-    def widen(self, /, *, was: Mapping[str, Any] | None = None, **parameters: Any) -> Space:
-        """Records another space of the running study, and returns it. Every trial so far still teaches.
+    def widen(self, /, *, was: Mapping[str, Any] | None = None, context: Any = None, **parameters: Any) -> Space:
+        """Records another space of the running study, or of its contexts, and returns it. Every trial still teaches.
 
         A range may become wider or narrower, a scale logarithmic or not, steps finer or coarser. A choice may get or
         lose options, and parameters may be new. Trials outside of a narrower space stay as data, but no round plays
         them again and `best` leaves them out. Limits and conditions stay. Lengthscales are shares of the ranges, so
         hyperparameters are fitted anew with the next decision. If the space is as wanted already, nothing is recorded.
 
+        A level of a context that is declared at last takes over the trials that came with it while it was unknown
+        (`nr.Choice(..., unknown=True)`). Their propensities stay.
+
         Args:
-            was: value that each new parameter had in the trials so far, such as {"momentum": 0.0}.
+            was: value that each new parameter had in the trials so far, such as {"momentum": 0.0}. A new parameter of
+                contexts that has `unknown=True` needs none: it was unknown.
+            context: changed and new parameters of contexts by name, in place of parameters of the space, as in
+                `widen(context={"device": nr.Choice("phone", "tablet", unknown=True)})`.
             parameters: changed and new parameters, each a `Float`, `Int` or `Choice`, or `when(...)` if it is new.
 
         Raises:
@@ -779,7 +785,12 @@ class Study(Queries[D]):
         >>> sorted(study.ask().parameters)
         ['momentum', 'rate']
         """
-        return self.replica.write(self._calls.widen, parameters, was)
+        contexts = isinstance(context, Mapping)
+        if contexts and parameters:
+            raise InvalidInput("One change is of the space or of its contexts: make one after the other.")
+        if context is not None and not contexts:
+            parameters["context"] = context  # A parameter of that name.
+        return self.replica.write(self._calls.widen, context if contexts else parameters, was, of_context=contexts)
 
     def group_commit(
         self, acts: Sequence[Callable[[Transaction], R]], *, keys: Iterable[str] = (), seconds: float

@@ -31,7 +31,7 @@ from .function import settings_at
 from .play_rewards import Told, check_plays, is_same
 from .queue import LOST, WITHDRAWN, Enqueued, impossible
 from .replica import Replica
-from .spaces import widening
+from .spaces import space_to_change, widening
 from .visits import Asked, Link, still_kept
 
 R = TypeVar("R")
@@ -420,10 +420,12 @@ class Transaction:
 
     # -- the domain ----------------------------------------------------------------------------------------------
 
-    def widen(self, parameters: Mapping[str, Any], was: Mapping[str, Any] | None) -> Space:
-        """Records a change of the space, and returns the space of now (see `Study.widen`)."""
+    def widen(
+        self, parameters: Mapping[str, Any], was: Mapping[str, Any] | None, *, of_context: bool = False
+    ) -> Space:
+        """Records a change of the space, or of that of contexts, and returns that of now (see `Study.widen`)."""
         replica = self._replica
-        body = widening(replica.policy, parameters, was, self.trials)
+        body = widening(replica.policy, parameters, was, self.trials, of_context=of_context)
         if body is not None:
             change = StudyChange(self.order + 1, self.now, "widened", (), body)
             replica.roster.after(change).check(replica.record)  # At their first places.
@@ -431,7 +433,7 @@ class Transaction:
             for entry in list(replica.queue.waiting.values()):
                 if entry.lost:
                     self._take(entry.number, None, LOST, self.now)
-        return cast(Space, replica.policy.domain)
+        return space_to_change(replica.policy, of_context=of_context)
 
     def add_arms(self, points: Any, names: Any, about: Any) -> list[Arm]:
         """Adds arms and returns them (see `Study.add_arms`)."""

@@ -91,16 +91,21 @@ async def withdraw(service: Service, request: ParsedRequest) -> ASGIApp:
 
 
 def _widening(body: c.WidenRequest, request: IdempotentRequest, limits: Limits, worker: StudyWorker) -> Action:
-    """Reads the parameters, and returns the action that changes the space of a study."""
-    parameters = {name: within(f"parameters.{name}", parameter, table) for name, table in body.parameters.items()}
+    """Reads the parameters, and returns the action that changes a space of a study."""
+    if bool(body.parameters) is bool(body.context):
+        raise InvalidInput("A change is of `parameters` or of `context`: give exactly one of them.")
+    of_context = bool(body.context)
+    entry, tables = ("context", body.context) if of_context else ("parameters", body.parameters)
+    parameters = {name: within(f"{entry}.{name}", parameter, table) for name, table in tables.items()}
 
     def action(transaction: Transaction) -> Recorded:
-        domain = worker.study.policy.domain
+        policy = worker.study.policy
+        now = policy.context if of_context else policy.domain
         if request.stored_reply(transaction) is not None:
-            return Recorded(to_plain(domain), again=True)
-        if isinstance(domain, Space):
-            about("parameters", lambda: check_columns(changed_space(domain, parameters), limits))
-        space = about("parameters", transaction.widen, parameters, body.was)
+            return Recorded(to_plain(now), again=True)
+        if isinstance(now, Space):
+            about(entry, lambda: check_columns(changed_space(now, parameters), limits))
+        space = about(entry, partial(transaction.widen, of_context=of_context), parameters, body.was)
         request.store(transaction, [])
         return Recorded(to_plain(space), again=False)
 
@@ -111,7 +116,7 @@ async def widen(service: Service, request: ParsedRequest) -> ASGIApp:
     """Records another space of a study, and returns it."""
     worker, idempotent = await request.worker(service), IdempotentRequest.of("widen", request.key, request.body)
     command = Change(partial(_widening, request.body, idempotent, service.settings.limits), idempotent.keys)
-    what = ("widen", {"parameters": ", ".join(request.body.parameters)})
+    what = ("widen", {"parameters": ", ".join((*request.body.parameters, *request.body.context))})
     done: Recorded = await audited(worker, request.caller, service.clock(), what, partial(worker.run, command))
     return json_of(c.SpaceSaid(done.value), 200, AGAIN if done.again else ())
 
@@ -148,9 +153,10 @@ QUEUE_OPERATIONS = [
         handler=withdraw, answers={200: ResponseInfo("What waits then.", c.QueueSaid)},
     ),
     Operation(
-        method="POST", path=f"{STUDY}/widen", name="widen", summary="Change the space of a running study.",
+        method="POST", path=f"{STUDY}/widen", name="widen", summary="Change the space of a running study, or of contexts.",
         text="Ranges become wider or narrower, choices get or lose options, and parameters may be new. Every trial so "
-        "far still teaches, and a pending one may be told. If the space is so already, nothing is recorded.",
+        "far still teaches, and a pending one may be told. If the space is so already, nothing is recorded. An option "
+        "of a context that was unknown so far takes over the decisions that came with it.",
         handler=widen, body=c.WidenRequest, repeatable=True,
         answers={200: ResponseInfo("The space of now.", c.SpaceSaid)},
     ),

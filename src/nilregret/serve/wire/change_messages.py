@@ -60,16 +60,17 @@ class ArmsSaid(Reply, frozen=True):
 
 
 class WidenRequest(Request, frozen=True):
-    """Changed and new parameters of a study by name."""
+    """Changed and new parameters of a study by name, or of its contexts."""
 
-    parameters: Annotated[dict[str, dict[str, Any]], Meta(min_length=1)]
+    parameters: dict[str, dict[str, Any]] = {}
+    context: Annotated[dict[str, dict[str, Any]], Meta(description="Of contexts, in place of `parameters`.")] = {}
     was: Annotated[dict[str, Any] | None, Meta(description="The value of each new one in the trials so far.")] = None
 
 
 class SpaceSaid(Reply, frozen=True):
-    """The space of a study."""
+    """The space of a study, or of its contexts."""
 
-    space: Annotated[dict[str, Any], Meta(description="As the `domain` of a whole policy.")]
+    space: Annotated[dict[str, Any], Meta(description="As the `domain` or `context` of a whole policy.")]
 
 
 # -- units ---------------------------------------------------------------------------------------------------------
