@@ -45,7 +45,9 @@ class _Columns(NamedTuple):
         names: list[tuple[bool, str | int]] = []
         for part in (domain,) if context is None else (context, domain):
             space = part.space if isinstance(part, Arms) else part if isinstance(part, Space) else None
-            names += [(part is context, each) for each in (range(part.dimension) if space is None else space.parameters)]
+            names += [
+                (part is context, each) for each in (range(part.dimension) if space is None else space.parameters)
+            ]
         return cls(parameter_groups(domain, context), tuple(names))
 
 

@@ -201,7 +201,8 @@ def policy_in_force(
             "made with: put the old values back to continue it, or choose another name for a new study. Usually the "
             "program was changed; where nilregret was upgraded, its changelog says which default was another one.",
             advice=f"`Study.open(storage={url!r}, name={stored.name!r})` continues it as it is."
-            + " Its `widen(...)` goes on in a changed space." * (spaces and any(isinstance(each, Space) for each in (of.domain, of.context)))
+            + " Its `widen(...)` goes on in a changed space."
+            * (spaces and any(isinstance(each, Space) for each in (of.domain, of.context)))
             + f" A new study of another space learns from it by `like={f'{url}#{stored.name}'!r}`."
             * any(each.startswith(("domain", "context")) for each in differing),
             topic="made",

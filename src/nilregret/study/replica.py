@@ -325,8 +325,10 @@ class Replica:
     def _extended(self, changes: Sequence[StudyChange]) -> bool:
         """Lets the state take over the new arms, to the bit as a replay would. Returns False if it cannot."""
         state, policy = self.state, self.policy
-        if not isinstance(state, State) or not isinstance(policy, Policy) or any(
-            change.kind == "widened" for change in changes
+        if (
+            not isinstance(state, State)
+            or not isinstance(policy, Policy)
+            or any(change.kind == "widened" for change in changes)
         ):
             return False
         return state.add_arms(policy_of_rewards(policy, self._goal))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, cast, final
 
 import numpy as np
 
@@ -130,7 +130,9 @@ class Spaces:
             now = self.policies[-1]
             before = now.context if each.of_context else now.domain
             if each.before != before:
-                raise InvalidInput(f"Event {change.order} changes {each.before!r}, which was not the space of the study.")
+                raise InvalidInput(
+                    f"Event {change.order} changes {each.before!r}, which was not the space of the study."
+                )
             self.policies.append((on_context if each.of_context else on_space)(now, each.space))
             found.append(each)
         self._points = self._places(found, of_context=False)
@@ -142,7 +144,7 @@ class Spaces:
         was = [each.values if each.of_context is of_context else None for each in changes]
         if not any(each is not None for each in was):
             return None
-        return _Places([each.context if of_context else each.domain for each in self.policies], was)
+        return _Places([space_to_change(each, of_context=of_context) for each in self.policies], was)
 
     def policy_at(self, order: int) -> Policy[Any]:
         """Returns the policy that decided in the event of this order."""
@@ -186,7 +188,7 @@ def widening(
     Raises:
         InvalidInput: the space cannot change so.
     """
-    before = space_to_change(policy, of_context=of_context)
+    before, policy = space_to_change(policy, of_context=of_context), cast("Policy[Any]", policy)
     space, told = changed_space(before, parameters), was or {}
     if space == before:
         return None

@@ -420,9 +420,7 @@ class Transaction:
 
     # -- the domain ----------------------------------------------------------------------------------------------
 
-    def widen(
-        self, parameters: Mapping[str, Any], was: Mapping[str, Any] | None, *, of_context: bool = False
-    ) -> Space:
+    def widen(self, parameters: Mapping[str, Any], was: Mapping[str, Any] | None, *, of_context: bool = False) -> Space:
         """Records a change of the space, or of that of contexts, and returns that of now (see `Study.widen`)."""
         replica = self._replica
         body = widening(replica.policy, parameters, was, self.trials, of_context=of_context)
