@@ -79,7 +79,7 @@ def _check_kind(name: str, before: object, after: object, space: Space) -> None:
         raise InvalidInput(f"Parameter `{name}` is {shown(new)}: it must be a Float, Int or Choice.")
     if old.unknown and not new.unknown:
         raise InvalidInput(
-            f"Parameter `{name}` is {shown(old)} and cannot lose `unknown`: earlier decisions may have had no value of it."
+            f"Parameter `{name}` is {shown(old)} and cannot lose `unknown`: earlier decisions may have had no value."
         )
     if isinstance(old, Choice) != isinstance(new, Choice):
         raise InvalidInput(

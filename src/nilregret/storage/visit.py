@@ -68,7 +68,7 @@ def visit_of(text: str | None) -> Visit | None:
     for name, value in found.items():
         right = type(value) is (str if name == "event" else dict if name in ("facts", "given") else int)
         right = right and not (type(value) is int and value < 0)
-        if not right or (name == "facts" and not all(map(_is_scalar, value.values()))):
+        if not right or (name in ("facts", "given") and not all(map(_is_scalar, value.values()))):
             raise ValueError(f"`{name}` of `visit` is {shown(value)}")
     plain: dict[str, Any] = found
     pairs = {name: tuple(value.items()) for name, value in plain.items() if isinstance(value, dict)}

@@ -32,7 +32,7 @@ from ..storage.visit import Visit
 from .arms import ArmTimes, Roster
 from .audit_reports import check_reports, is_known
 from .direction import AnyPolicy, Goal, has_channels, reward_check
-from .function import settings_at, space_of
+from .function import context_settings, settings_at, space_of
 from .play_rewards import is_possible
 from .pruning import pruning_of
 from .queue import KINDS as OF_QUEUE
@@ -400,8 +400,8 @@ class Auditor:
         return result
 
     def _named(self, trial: Trial, settings: _Settings) -> Trial:
-        contexts = self._policy_of(trial).context
-        under = None if contexts is None or trial.context is None else settings_at(contexts, trial.context)
+        given = () if trial.visit is None else trial.visit.given
+        under = context_settings(self._policy_of(trial).context, trial.context, given)
         enqueued = trial.number in self._queue.tried
         if settings is None and under is None and not enqueued:
             return trial

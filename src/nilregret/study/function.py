@@ -18,6 +18,7 @@ from ..errors import InvalidInput
 from ..policy import function_values
 from ..policy.state import State
 from ..storage.record import Trial
+from ..storage.visit import Facts
 from .direction import AnyState, Goal, on_average
 
 FAR = 0.3  # Distance, as a share of the sides, at which arms off the table are hardly close.
@@ -162,6 +163,21 @@ def settings_at(domain: Domain, point: Array) -> tuple[tuple[str, Any], ...] | N
     """Returns the named parameters of a point, or None if its domain has none."""
     space = space_of(domain)
     return None if space is None else tuple(space.decode(point).items())
+
+
+def context_settings(
+    domain: Domain | None, context: Array | None, given: Facts = ()
+) -> tuple[tuple[str, Any], ...] | None:
+    """Returns the named parameters of a context, or None if there are none.
+
+    Args:
+        domain: of contexts, or None.
+        context: `(c,)`, or None.
+        given: name and value of the entries that the coordinates do not say, as they came.
+    """
+    settings = None if domain is None or context is None else settings_at(domain, context)
+    known = dict(given)
+    return settings if settings is None or not given else tuple((name, known.get(name, x)) for name, x in settings)
 
 
 def axes(domain: Domain) -> list[Axis]:

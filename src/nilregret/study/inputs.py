@@ -20,7 +20,7 @@ from .._utils.checks import (
     shown,
 )
 from .._utils.public import nearest
-from ..domains.coordinates import one_row
+from ..domains.coordinates import named_points, one_row
 from ..domains.domain import Arms, Space
 from ..errors import InvalidInput
 from ..policy.engines import Decision
@@ -28,6 +28,7 @@ from ..policy.policy import Policy
 from ..policy.trained_posterior import refuse_std
 from ..slots.pruning import LARGEST_STEP
 from ..storage.trial import MOST_METRICS, Measured, Other, is_metric_name
+from ..storage.visit import Facts
 from .direction import AnyPolicy, Goal, reward_check, setting_of
 from .function import space_of
 from .play_rewards import Rewards, Told, is_several, refuse_several_rewards, sum_up
@@ -261,6 +262,12 @@ class Inputs:
             raise InvalidInput(f"A decision has one context; {len(rows)} were given.")
         return frozen(rows[0].copy())
 
+    def given(self, context: Any) -> Facts:
+        """Returns name and value of each entry of a context, checked, that the study does not know, as it came."""
+        space = None if self.policy.context is None else space_of(self.policy.context)
+        named = named_points(context) if space is not None and space.unknown else None
+        return () if named is None or space is None else space.unknown_in(named[0])
+
     def point(self, point: Any) -> Decision:
         """Returns a decision for one point of the domain, or for the parameters of one."""
         domain = self.policy.domain
@@ -273,3 +280,32 @@ class Inputs:
             )
         arm = int(domain.index(rows)[0]) if isinstance(domain, Arms) else None
         return Decision(frozen(rows[0].copy()), arm, explored=False)
+
+
+@final
+class Seen:
+    """A context as a caller gave it. It is read anew if the space of contexts has changed meanwhile.
+
+    Args:
+        context: as given.
+        inputs: checks of the study.
+
+    Raises:
+        InvalidInput: it is no context of the study.
+    """
+
+    def __init__(self, context: Any, inputs: Inputs) -> None:
+        self._context = context
+        self.by(inputs)
+
+    def by(self, inputs: Inputs) -> tuple[Array | None, Facts]:
+        """Returns the coordinates `(c,)`, or None without contexts, and the entries that the study does not know."""
+        if inputs is not getattr(self, "_inputs", None):
+            self._read = inputs.context(self._context), inputs.given(self._context)
+            self._inputs = inputs
+        return self._read
+
+
+def context_by(context: Array | Seen | None, inputs: Inputs) -> tuple[Array | None, Facts]:
+    """Returns the coordinates of a context, as they are or as it is read now, and the entries that are not known."""
+    return context.by(inputs) if isinstance(context, Seen) else (context, ())

@@ -35,6 +35,7 @@ from ..policy.state import State
 from ..storage.trial import Trial
 from .direction import has_channels
 from .function import Axis, axes, is_active, space_of, value_at
+from .inputs import Seen, context_by
 from .rows import ARMS, REMARKS, SHEET, STEPS, VALUES
 from .transaction import Transaction
 
@@ -198,18 +199,19 @@ def _cell(domain: Domain, point: Any, axis: Axis) -> Any:
 # -- rounding --------------------------------------------------------------------------------------------------------
 
 
-def ask_rounded(calls: Transaction, context: Array | None, lease: float | None, digits: int) -> Trial:
+def ask_rounded(calls: Transaction, seen: Seen | None, lease: float | None, digits: int) -> Trial:
     """Records the next trial, at values that a person can set, and returns the trial.
 
     A rounded point is put into the queue and taken at once. So the record says that the point was named.
     """
     state = None if calls.queued else calls.copy_state()  # The points of the queue stay as they were named.
     if state is not None:
+        context, _ = context_by(seen, calls.inputs)
         decision = calls.preview(context)
         point = rounded(calls.roster.policy.domain, decision.point, [trial.point for trial in calls.trials], digits)
         if not np.array_equal(point, decision.point) and _is_as_safe(state, point, decision.point, context):
             calls.enqueue([point])
-    return calls.ask(context, None, lease)
+    return calls.ask(seen, None, lease)
 
 
 def _is_as_safe(state: State, point: Array, chosen: Array, context: Array | None) -> bool:

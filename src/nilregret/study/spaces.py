@@ -3,8 +3,8 @@
 Each trial is decided, checked and explained in the spaces of its own time, that of the points and that of the contexts.
 The record keeps its point and context there, and the named values. The state in force is made of all trials at their
 places in the spaces of now, as if each value had been tried there. So a context that was unknown counts for its level
-as soon as that is declared. Hyperparameters on record are in units of the ranges of their time. So none of them is in force after a
-change, and a fit is due with the next decision.
+as soon as that is declared. Hyperparameters on record are in units of the ranges of their time. So none of them is in
+force after a change, and a fit is due with the next decision.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check
 from .definition import PROPENSITIES, check_facts, constraint_names, settings_as_facts, stored_facts
 from .direction import Goal, as_given, check_goal, check_policy, goals_in, goals_of, has_channels, with_goals
 from .group_commit import group_commit
+from .inputs import Seen
 from .late_fits import FitMode, FitRunner, check_fits
 from .leases import lease_seconds
 from .play_rewards import Rewards, answer_entries, listed_answers, reason_of
@@ -307,7 +308,7 @@ class Study(Queries[D]):
         """
         replica = self.replica
         plain = context is None and replica.roster.policy.context is None
-        seen = None if plain else replica.inputs.context(context)
+        seen = None if plain else Seen(context, replica.inputs)
         whole = among is None and exclude is None
         offered = None if whole else self.offered(among, exclude)
         seconds = None if lease is None else lease_seconds(lease)
@@ -588,9 +589,9 @@ class Study(Queries[D]):
         1
         """
         answer = self.inputs.observation(reward, constraints, std, metrics)
-        seen = self.inputs.context(context)
-        decision = self.replica.checked(lambda: self.inputs.point(point_or_parameters))
-        added = self._write(self._calls.add, decision, seen, *answer)
+        seen = Seen(context, self.inputs)
+        # Read inside the transaction, because another process may have changed the space.
+        added = self._write(lambda: self._calls.add(self.replica.inputs.point(point_or_parameters), seen, *answer))
         self._after_tell()
         return added
 
@@ -662,7 +663,7 @@ class Study(Queries[D]):
             check_path(path)
         replica, policy = self.replica, self.policy
         plain = context is None and policy.context is None
-        seen = None if plain or not wanted else replica.inputs.context(context)
+        seen = None if plain or not wanted else Seen(context, replica.inputs)
         seconds = None if lease is None else lease_seconds(lease)
         if wanted:
             trials = self._write(lambda: [ask_rounded(self._calls, seen, seconds, digits) for _ in range(wanted)])

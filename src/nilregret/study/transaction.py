@@ -27,7 +27,9 @@ from ..storage.trial import GOING, NO_CURVE, Measured, Other, Plays, Report, Tri
 from ..storage.visit import Visit
 from .arms import Arm, Roster
 from .direction import copy_of_state, has_channels
-from .function import settings_at
+from .function import context_settings, settings_at
+from .inputs import Inputs
+from .seen import Seen
 from .play_rewards import Told, check_plays, is_same
 from .queue import LOST, WITHDRAWN, Enqueued, impossible
 from .replica import Replica
@@ -111,6 +113,11 @@ class Transaction:
         return time.monotonic() > self._until
 
     @property
+    def inputs(self) -> Inputs:
+        """The checks of what users pass, with the changes of this transaction."""
+        return self._replica.inputs
+
+    @property
     def now(self) -> float:
         """The time of the study's clock, Unix seconds."""
         return self._replica.now()
@@ -127,25 +134,29 @@ class Transaction:
         """True if points wait to be tried first."""
         return bool(self._replica.queue.waiting)
 
-    def preview(self, context: Array | None) -> Decision:
+    def preview(self, context: Array | Seen | None) -> Decision:
         """Returns the decision that `ask` would make now, and records nothing."""
+        if isinstance(context, Seen):
+            context, _ = context.by(self.inputs, None)
         state = self._replica.state  # A copy decides, because a decision may first fit hyperparameters.
         return (copy_of_state(state) or state).decide(context, now=self.now, available=self.roster.playable(None))
 
     # -- writing -------------------------------------------------------------------------------------------------
 
     def ask(
-        self, context: Array | None, offered: Available | None, lease: float | None, asked: Asked | None = None
+        self, context: Array | Seen | None, offered: Available | None, lease: float | None, asked: Asked | None = None
     ) -> Trial:
         """Decides and records the next trial (see `Study.ask`).
 
         Args:
-            context: `(c,)`, or None.
+            context: `(c,)`, or as it was given, or None.
             offered: points that may be played, or None for all.
             lease: seconds, or None for no limit.
             asked: who visits, and the caller's own id and facts, or None.
         """
         replica = self._replica
+        if isinstance(context, Seen):
+            context, asked = context.by(replica.inputs, asked)
         if asked is not None and asked.event in replica.record.events:
             return self._asked_before(asked, context)
         if replica.roster.retired:
@@ -161,7 +172,7 @@ class Transaction:
                 decision = replica.state.decide(under, now=now, available=offered) if kept is None else kept[0]
             if full is not None and context is not None and np.array_equal(full, context):
                 context = cast(State, replica.state).setting(decision)
-            trial = self._trial(decision, context, order=replica.record.order + 1, now=now, enqueued=enqueued)
+            trial = self._trial(decision, context, order=self.order + 1, now=now, enqueued=enqueued, asked=asked)
             if self._propensities and not enqueued and kept is None and isinstance(replica.state, State):
                 found = replica.state.propensity(decision, under, now=now, available=offered)
                 trial = trial if found is None else trial._replace(propensity=found)
@@ -178,7 +189,9 @@ class Transaction:
         """Returns the trial of an event that was asked for already."""
         known = self.roster.moved(self._replica.record.require(cast(str, asked.event)))
         fixed = self._replica.inputs.full is None  # Whether the policy leaves the context as it came.
-        if fixed and context is not None and not np.array_equal(cast(Array, known.context), context):
+        was = dict(known.visit.given if known.visit is not None else ())
+        other = context is not None and not np.array_equal(cast(Array, known.context), context)
+        if fixed and (other or any(was.get(name, value) != value for name, value in asked.given)):
             raise TrialError(
                 f"The event {shown(asked.event)} is trial {known.number} already, under another context; nothing was "
                 "recorded. Usually two decisions got the same id.",
@@ -269,17 +282,20 @@ class Transaction:
             self._take(queue.require(entry), None, WITHDRAWN, self.now)
 
     def add(
-        self, decision: Decision, context: Array | None, told: Told, reward: float, propensity: float | None = None,
-        steps: Iterable[tuple[int, float]] = (), stopped: str | None = None, asked: Asked | Visit | None = None,
+        self, decision: Decision, context: Array | Seen | None, told: Told, reward: float,
+        propensity: float | None = None, steps: Iterable[tuple[int, float]] = (), stopped: str | None = None,
+        asked: Asked | Visit | None = None,
     ) -> Trial:  # fmt: skip
         """Records a point that was not asked for, with its answer and the reward in it (see `Study.add`).
 
         Its reports, if it has made some, are the events after it. With a reason in `stopped` it has no reward. `asked`
         says who visited.
         """
+        if isinstance(context, Seen):
+            context, asked = context.by(self.inputs, asked)
         order, plays = self.order + 1, told.plays
         decision = decision._replace(repeats=1 if plays is None else plays.times)
-        trial = self._trial(decision, context, order=order, now=self.now)
+        trial = self._trial(decision, context, order=order, now=self.now, asked=asked)
         if propensity is not None:  # Of a decision that was made elsewhere.
             trial = trial._replace(propensity=propensity)
         if asked is not None:  # A visit comes from an export, and holds no name of a unit.
@@ -458,12 +474,13 @@ class Transaction:
         return [listed[each.arm] for each in arms]
 
     def _trial(
-        self, decision: Decision, context: Array | None, *, order: int, now: float, enqueued: bool = False
-    ) -> Trial:
+        self, decision: Decision, context: Array | None, *, order: int, now: float, enqueued: bool = False,
+        asked: Asked | Visit | None = None,
+    ) -> Trial:  # fmt: skip
         policy = self._replica.roster.policy
         point, arm, explored, repeats, fits = decision
         settings = settings_at(policy.domain, point) if self._replica.inputs.named else None
-        named = None if context is None or policy.context is None else settings_at(policy.context, context)
+        named = context_settings(policy.context, context, () if asked is None else asked.given)
         # In the order of the fields: a call of `Trial` takes half a microsecond more in every round.
         return tuple.__new__(Trial, (
             len(self._replica.record.trials), point, arm, settings, order, now, context, explored, enqueued, "pending",

@@ -153,7 +153,8 @@ QUEUE_OPERATIONS = [
         handler=withdraw, answers={200: ResponseInfo("What waits then.", c.QueueSaid)},
     ),
     Operation(
-        method="POST", path=f"{STUDY}/widen", name="widen", summary="Change the space of a running study, or of contexts.",
+        method="POST", path=f"{STUDY}/widen", name="widen",
+        summary="Change the space of a running study, or of its contexts.",
         text="Ranges become wider or narrower, choices get or lose options, and parameters may be new. Every trial so "
         "far still teaches, and a pending one may be told. If the space is so already, nothing is recorded. An option "
         "of a context that was unknown so far takes over the decisions that came with it.",

@@ -18,6 +18,7 @@ from ...policy.state import State
 from ...storage.record import Trial
 from ...study.explain import propensity_of
 from ...study.function import settings_at
+from ...study.inputs import Seen
 from ...study.transaction import Going, Transaction
 from ...study.visits import Asked, asked_of
 from ..wire import messages
@@ -111,7 +112,7 @@ class Decide(NamedTuple):
         body, study = self.body, worker.study
         inputs, context = study.replica.inputs, None
         if body.context is not None or inputs.policy.context is not None:
-            context = about("context", inputs.context, body.context)
+            context = about("context", Seen, body.context, inputs)
         offered = None
         if body.among is not None or body.exclude is not None:
             entry = "exclude" if body.among is None else "among"
@@ -196,14 +197,17 @@ class Observe(NamedTuple):
     def prepare(self, worker: StudyWorker) -> Action:
         """Checks the observation, and returns the action that records it."""
         body, inputs = self.body, worker.study.inputs
-        context = about("context", inputs.context, body.context)
+        context = about("context", Seen, body.context, inputs)
         answer = rewards_of(body.reward, worker.study.policy), body.constraints, body.std, body.metrics
         told = about("reward", inputs.observation, *answer)
         checked = worker.study.replica.checked
         entry, place = checked(lambda: self._place(worker))
-        decision: Decision = about(entry, checked, lambda: worker.study.inputs.point(place))
+        read: Decision = about(entry, checked, lambda: worker.study.inputs.point(place))
+        by = worker.study.inputs
 
         def action(transaction: Transaction) -> ObserveResult:
+            now = transaction.inputs
+            decision = read if now is by else about(entry, now.point, place)  # Another process may change the space.
             reply = self.request.stored_reply(transaction)
             if reply is not None:
                 return ObserveResult(trial_of(worker, transaction, reply.numbers[0]), reply.more, again=True)
