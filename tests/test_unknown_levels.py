@@ -9,8 +9,10 @@ import pytest
 import nilregret as nr
 from nilregret.algorithms.schema import parameter, table_of
 from nilregret.domains.parameters import CHOSEN
-from nilregret.errors import InvalidInput
+from nilregret.errors import InvalidInput, TrialError
 from nilregret.serialize import from_plain, to_plain
+from nilregret.study.spaces import Spaces
+from nilregret.study.trial_json import trial_json
 
 DEVICE = nr.Choice("phone", "desk", unknown=True)
 CONTEXT = nr.Space(hour=nr.Float(0, 24, unknown=True), visits=nr.Int(0, 5, unknown=True), device=DEVICE)
@@ -113,3 +115,230 @@ def test_unknown_is_true_or_false():
         nr.Float(0, 1, unknown=1)
     with pytest.raises(InvalidInput, match="`unknown` must be True or False"):
         nr.Int(0, 1, unknown=None)
+
+
+# -- studies ---------------------------------------------------------------------------------------------------------
+
+DEVICES = ("desk", "phone", "tablet", None)
+SHOP = nr.Space(hour=nr.Float(0, 24), device=DEVICE)
+WIDER = {"device": nr.Choice("tablet", "phone", "desk", unknown=True)}
+POSTGRESQL = pytest.param("postgresql", marks=pytest.mark.nightly)
+
+
+@pytest.fixture(params=["memory", "sqlite", POSTGRESQL])
+def url(request, places):
+    return places(request.param)()
+
+
+def context(i):
+    found = {"hour": i % 24, "device": DEVICES[i % 4]}
+    return found if i % 8 != 7 else {"hour": i % 24}
+
+
+def played(rounds=24, domain=nr.Arms(range(4)), under=SHOP, begin=0, study=None, **given):
+    study = study or nr.Study(nr.auto(domain, context=under), seed=0, propensities=True, **given)
+    for i in range(begin, begin + rounds):
+        study.tell(study.ask(context(i)), float(i % 3 == 0))
+    return study
+
+
+def test_a_context_is_recorded_as_it_came(url):
+    study = played(storage=url)
+    for known in (study, nr.Study.open(storage=url)):
+        assert [trial.context_parameters for trial in known.trials] == [
+            {"hour": float(i % 24), "device": DEVICES[i % 4]} for i in range(24)
+        ]
+        assert known.trials[2].visit.given == (("device", "tablet"),)
+        assert known.trials[3].visit.given == (("device", None),)
+        assert known.trials[0].visit is None
+    assert study.trials[2].context.tolist() == [2 / 24, 0.0, 0.0, CHOSEN]
+    assert trial_json(study.trials[2])["context"] == {"hour": 2.0, "device": "tablet"}
+    assert "given" not in trial_json(study.trials[2])
+    assert "'tablet'" in repr(study.trials[2])
+    assert all(study.explain(number).repeated for number in range(24))
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_context_goes_through_files_as_it_came(ending, tmp_path):
+    study = played()
+    path = study.export(tmp_path / f"trials.{ending}")
+    again = nr.Study(study.policy, propensities=True)
+    again.add_from(path)
+    assert [trial.context_parameters for trial in again.trials] == [t.context_parameters for t in study.trials]
+    np.testing.assert_array_equal([trial.context for trial in again.trials], [t.context for t in study.trials])
+    assert [trial.propensity for trial in again.trials] == [trial.propensity for trial in study.trials]
+    again.widen(context=WIDER)
+    assert again.trials[2].context.tolist() == [2 / 24, CHOSEN, 0.0, 0.0, 0.0]
+
+
+def test_a_frame_has_contexts_as_they_came_and_may_miss_some():
+    pandas = pytest.importorskip("pandas")
+    frame = played().to_pandas()
+    assert frame["context.device"].tolist()[:3] == ["desk", "phone", "tablet"]
+    rows = pandas.DataFrame({"hour": [1.0, math.nan], "device": ["tablet", math.nan], "arm": [0, 1], "reward": [1, 0]})
+    study = nr.Study(nr.auto(nr.Arms(range(4)), context=CONTEXT))
+    study.add_from(rows)  # without a column `visits`
+    assert [trial.context_parameters for trial in study.trials] == [
+        {"hour": 1.0, "visits": None, "device": "tablet"}, {"hour": None, "visits": None, "device": None},
+    ]  # fmt: skip
+    study.ask(frame.assign(visits=2)[["visits"]].iloc[0])
+    assert study.trials[-1].context_parameters == {"hour": None, "visits": 2, "device": None}
+
+
+def test_a_point_that_is_added_has_its_context_as_it_came():
+    study = nr.Study(nr.auto(nr.Arms(range(4)), context=SHOP))
+    trial = study.add([2.0], 0.5, context={"hour": 3, "device": "tablet"})
+    assert trial.context_parameters == study.trials[0].context_parameters == {"hour": 3.0, "device": "tablet"}
+
+
+def test_an_event_under_another_unknown_level_is_another_decision():
+    study = nr.Study(nr.auto(nr.Arms(range(4)), context=SHOP))
+    first = study.ask({"hour": 3, "device": "tablet"}, event="a")
+    assert study.ask({"hour": 3, "device": "tablet"}, event="a") == first
+    with pytest.raises(TrialError, match="is trial 0 already, under another context"):
+        study.ask({"hour": 3, "device": "fridge"}, event="a")
+    study.widen(context=WIDER)
+    assert study.ask({"hour": 3, "device": "tablet"}, event="a").number == 0
+
+
+def test_contexts_on_a_grid_may_be_unknown():
+    study = nr.Study(nr.auto(nr.Arms(range(4)), context=nr.Space(device=DEVICE).grid(), reward="bernoulli"), seed=1)
+    for i in range(60):
+        trial = study.ask({"device": DEVICES[i % 4]})
+        study.tell(trial, float(trial.arm == i % 2))
+    assert study.trials[-2].context_parameters == {"device": "tablet"}
+    assert study.best(context={"device": "fridge"}).arm == study.best(context={"device": None}).arm
+    with pytest.raises(InvalidInput, match="Only contexts of a `Space` of named parameters can change, and this study"):
+        study.widen(context=WIDER)
+
+
+# -- levels that are declared later ----------------------------------------------------------------------------------
+
+DOMAINS = {"arms": nr.Arms(range(4)), "box": nr.Box(0, 1), "space": nr.Space(x=nr.Float(0, 1))}
+
+
+@pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
+def test_decisions_count_for_a_level_that_is_declared_later(domain, url):
+    study = played(domain=domain, rounds=64 if isinstance(domain, nr.Arms) else 12, storage=url)
+    other, before = nr.Study.open(storage=url), [*study.trials]
+    assert study.widen(context=WIDER) == study.policy.context == nr.Space(hour=SHOP.parameters["hour"], **WIDER)
+    for known in (study, other, nr.Study.open(storage=url)):
+        moved = [known.policy.context.decode(trial.context) for trial in known.trials]
+        assert [each["device"] for each in moved] == [DEVICES[i % 4] for i in range(len(before))]
+        assert [t.propensity for t in known.trials] == [t.propensity for t in before]
+        assert [t.point.tolist() for t in known.trials] == [t.point.tolist() for t in before]
+    fresh = nr.Study(study.policy, seed=0)
+    for trial in before:
+        fresh.add(trial.point, trial.reward, context=trial.context_parameters)
+    under = {"hour": 5, "device": "tablet"}
+    np.testing.assert_allclose(study.predict(context=under, points=domain_points(domain)),
+                               fresh.predict(context=under, points=domain_points(domain)), rtol=1e-9, atol=1e-12)  # fmt: skip
+    played(6, study=other, begin=len(before))
+    assert list(study.trials) == list(other.trials) == list(nr.Study.open(storage=url).trials)
+    for number in (3, len(before) - 1, len(before), len(before) + 5):
+        assert study.explain(number).repeated
+    assert [change.kind for change in study.changes] == ["widened"]
+    assert study.widen(context=WIDER) == study.policy.context  # nothing is recorded
+    assert len(study.changes) == 1
+
+
+def domain_points(domain):
+    return domain.points if isinstance(domain, nr.Arms) else np.array([[0.1], [0.7]])
+
+
+def test_a_context_that_is_new_was_unknown():
+    study = played()
+    study.widen(context={"source": nr.Choice("mail", unknown=True), "age": nr.Int(0, 99, unknown=True)})
+    assert study.trials[2].context.tolist() == [2 / 24, 0.0, 0.0, CHOSEN, 0.0, CHOSEN, 0.5, 1.0]
+    assert study.trials[2].context_parameters == {"hour": 2.0, "device": "tablet"}
+    trial = study.ask({"hour": 3, "device": "desk", "source": "mail"})
+    assert trial.context_parameters == {"hour": 3.0, "device": "desk", "source": "mail", "age": None}
+    study.widen(context={"channel": nr.Float(0, 1)}, was={"channel": 0.25})
+    assert study.trials[2].context[-1] == 0.25
+    assert study.trials[-1].context[-1] == 0.25
+    assert study.explain(len(study.trials) - 1).repeated
+
+
+def test_ranges_of_contexts_change_and_declared_levels_stay():
+    study = played()
+    study.widen(context={"hour": nr.Float(0, 48, unknown=True), "device": nr.Choice("desk", unknown=True)})
+    assert study.trials[1].context.tolist() == [1 / 48, 0.0, 0.0, CHOSEN]  # "phone" is no level any more
+    study.widen(context=WIDER)
+    assert study.trials[1].context.tolist() == [1 / 48, 0.0, 0.0, CHOSEN, 0.0, 0.0]
+    assert study.ask({}).context_parameters == {"hour": None, "device": None}
+
+
+def test_arms_come_and_go_between_changes_of_contexts(url):
+    study = played(60, storage=url)
+    study.add_arms([[7.0]])
+    study.widen(context=WIDER)
+    played(4, study=study, begin=60)
+    study.retire_arm(0)
+    study.add_arms([[8.0]])
+    study.widen(context={"hour": nr.Float(0, 48)})
+    played(4, study=study, begin=64)
+    assert len(study.policy.domain) == 6
+    again = nr.Study.open(storage=url)
+    assert list(again.trials) == list(study.trials)
+    assert again.policy == study.policy
+    assert all(study.explain(number).repeated for number in range(56, 68))
+    assert again.ask(context(1)).point == nr.Study.open(storage=url).trials[-1].point
+
+
+def test_a_program_goes_on_with_contexts_of_then_or_of_now(url):
+    played(8, storage=url).widen(context=WIDER)
+    for under in (SHOP, nr.Space(hour=SHOP.parameters["hour"], **WIDER)):
+        study = nr.Study(nr.auto(nr.Arms(range(4)), context=under), seed=0, propensities=True, storage=url)
+        assert study.policy.context.parameters["device"] == WIDER["device"]
+    with pytest.raises(InvalidInput, match="was made with another context"):
+        nr.Study(nr.auto(nr.Arms(range(4)), context=CONTEXT), seed=0, propensities=True, storage=url)
+
+
+def test_another_process_reads_contexts_and_points_in_the_spaces_of_now(places):
+    url = places("sqlite")()
+    study = nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1)), context=SHOP), storage=url)
+    other, third = nr.Study.open(storage=url), nr.Study.open(storage=url)
+    study.widen(context={"hour": nr.Float(0, 48), **WIDER})
+    study.widen(x=nr.Float(0, 4))
+    assert other.ask({"hour": 12, "device": "tablet"}).context.tolist() == [0.25, CHOSEN, 0.0, 0.0, 0.0]
+    added = third.add({"x": 0.5}, 1.0, context={"hour": 12, "device": "tablet"})
+    assert (added.context_parameters, added.parameters) == ({"hour": 12.0, "device": "tablet"}, {"x": 0.5})
+    assert list(nr.Study.open(storage=url).trials) == list(study.trials)
+
+
+def test_changes_of_contexts_that_cannot_be_are_refused():
+    study = played(4)
+    for changed, words in [
+        ({"device": nr.Choice("desk")}, "cannot lose `unknown`"),
+        ({"hour": nr.Choice(1, 2)}, "options have no place in a range"),
+        ({"source": nr.Choice("mail")}, "`was` says which"),
+        ({"hour": None}, "cannot be taken out"),
+        ({"hour": 3}, "must be a Float, Int or Choice"),
+        ({}, "Nothing was given to change"),
+    ]:
+        with pytest.raises(InvalidInput, match=words):
+            study.widen(context=changed)
+    with pytest.raises(InvalidInput, match="one after the other"):
+        study.widen(context=WIDER, x=nr.Float(0, 1))
+    with pytest.raises(InvalidInput, match="and this study takes none"):
+        nr.Study(nr.auto(nr.Arms(range(3)))).widen(context=WIDER)
+    with pytest.raises(InvalidInput, match="and this study has Box"):
+        nr.Study(nr.auto(nr.Arms(range(3)), context=nr.Box(0, 1))).widen(context=WIDER)
+    with pytest.raises(InvalidInput, match="what is unknown cannot be chosen"):
+        nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1)))).widen(x=nr.Float(0, 1, unknown=True))
+    assert not study.changes
+
+
+def test_a_parameter_of_the_space_may_be_called_context():
+    study = nr.Study(nr.auto(nr.Space(context=nr.Float(0, 1))))
+    assert study.widen(context=nr.Float(0, 2)) == nr.Space(context=nr.Float(0, 2))
+
+
+def test_a_damaged_change_of_contexts_is_refused(places):
+    url = places("sqlite")()
+    study = played(8, storage=url)
+    study.widen(context=WIDER)
+    (change,) = study.changes
+    for body in ({**change.body, "of": "points"}, {**change.body, "before": to_plain(CONTEXT)}):
+        with pytest.raises(InvalidInput, match="Event"):
+            Spaces(study.replica.made, [change._replace(body=body)])

@@ -313,7 +313,7 @@ class RemoteStudy:
         """
         if context is not None and not isinstance(context, Mapping):
             parameters, context = {**parameters, "context": context}, None  # A parameter of that name.
-        body = c.WidenRequest(_tables(parameters), _tables(context or {}), plain("was", was))
+        body = c.WidenRequest(_tables(parameters), _tables(context), plain("was", was))
         found: Space = from_plain(
             self._session.send("POST", f"{self.path}/widen", body, c.SpaceSaid, key_header(key)).space
         )
@@ -455,10 +455,11 @@ class RemoteStudy:
         return f"{self.path}/decisions/{segment(decision_id(decision))}"
 
 
-def _tables(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the table of each parameter, by name."""
-    declared = Space(**parameters).declared if parameters else {}
-    return {name: plain(name, table_of(each)) for name, each in declared.items()}
+def _tables(parameters: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Returns the table of each parameter, by name, or None without parameters."""
+    if not parameters:
+        return None
+    return {name: plain(name, table_of(each)) for name, each in Space(**parameters).declared.items()}
 
 
 def _item(answer: Any, revise: bool) -> m.RewardItem:

@@ -200,7 +200,13 @@ def _texts(parameter: Choice) -> dict[Hashable, str]:
 def _told_in_text(row: Row, texts: Mapping[str, Mapping[Hashable, str]]) -> Row:
     """Returns a row with its options as text, because a column of a file has one type, and its steps as JSON."""
     row |= {STEPS: row[STEPS] and json.dumps(row[STEPS])} if STEPS in row else {}
-    return row | {column: known.get(option_key(row[column])) for column, known in texts.items() if column in row}
+    return row | {column: _text(row[column], known) for column, known in texts.items() if column in row}
+
+
+def _text(value: Any, known: Mapping[Hashable, str]) -> str | None:
+    """Returns the text of an option. A value that was never declared is written as JSON, unless it is text."""
+    text = known.get(option_key(value))
+    return text if text is not None or value is None else value if isinstance(value, str) else json.dumps(value)
 
 
 def _write_columns(table: list[Row], path: Path) -> None:

@@ -118,7 +118,7 @@ def _done_by_hand(calls: Transaction, row: Imported, known: Trial) -> Trial:
             advice="A value on record is corrected by `tell(..., revise=True)`.",
         )
     decision: Any = row.decision
-    added = calls.add(decision, row.context, row.told, row.reward, row.propensity)
+    added = calls.add(decision, row.context, row.told, row.reward, row.propensity, asked=row.asked)
     calls.abandon(known, DONE.format(added.number))
     return added
 

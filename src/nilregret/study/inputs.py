@@ -280,32 +280,3 @@ class Inputs:
             )
         arm = int(domain.index(rows)[0]) if isinstance(domain, Arms) else None
         return Decision(frozen(rows[0].copy()), arm, explored=False)
-
-
-@final
-class Seen:
-    """A context as a caller gave it. It is read anew if the space of contexts has changed meanwhile.
-
-    Args:
-        context: as given.
-        inputs: checks of the study.
-
-    Raises:
-        InvalidInput: it is no context of the study.
-    """
-
-    def __init__(self, context: Any, inputs: Inputs) -> None:
-        self._context = context
-        self.by(inputs)
-
-    def by(self, inputs: Inputs) -> tuple[Array | None, Facts]:
-        """Returns the coordinates `(c,)`, or None without contexts, and the entries that the study does not know."""
-        if inputs is not getattr(self, "_inputs", None):
-            self._read = inputs.context(self._context), inputs.given(self._context)
-            self._inputs = inputs
-        return self._read
-
-
-def context_by(context: Array | Seen | None, inputs: Inputs) -> tuple[Array | None, Facts]:
-    """Returns the coordinates of a context, as they are or as it is read now, and the entries that are not known."""
-    return context.by(inputs) if isinstance(context, Seen) else (context, ())

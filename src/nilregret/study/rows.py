@@ -319,22 +319,22 @@ class Reader:
                 {name: value for name, value in metrics.items() if value is not None},
             )  # fmt: skip
             where = self._where(i)
+            under = None if self._by_number else self._at("context", self._context, i)
+            context = None if self._by_number else self._inputs.context(under)
             return Imported(
-                i + 1, where,
-                None if self._by_number else self._inputs.context(self._at("context", self._context, i)),
-                reward, told, self._propensity(i),
+                i + 1, where, context, reward, told, self._propensity(i),
                 self._whole(NUMBER, i), self._number(ASKED, i), self._sides, self._sheet is not None, failed,
-                steps, stopped, self._asked(i), self._links(i),
+                steps, stopped, self._asked(i, under), self._links(i),
             )  # fmt: skip
         except InvalidInput as error:
             if error.what.startswith("Row "):  # of a cell
                 raise error
             raise in_row(error, i + 1, self._table.called) from None
 
-    def _asked(self, i: int) -> Asked | None:
+    def _asked(self, i: int, context: Any) -> Asked | None:
         facts = {name: cells[i] for name, cells in self._facts.items() if not is_missing(cells[i])}
         event, unit = self._text(EVENT, i), None if self._exported else self._text(UNIT, i)
-        return asked_of(event, unit, facts)
+        return asked_of(event, unit, facts, self._inputs.given(context))
 
     def _text(self, name: str, i: int) -> str | None:
         column = self._table.find(name)
@@ -438,7 +438,7 @@ class Reader:
     def _value(self, prefix: str, name: str, parameter: Parameter, space: Space, i: int) -> Any:
         column = self._column(prefix, name)
         if column is None:
-            if space.conditions is not None and name in space.conditions.needs:
+            if parameter.unknown or (space.conditions is not None and name in space.conditions.needs):
                 return None
             raise InvalidInput(
                 f"{self._table.named}, and no column {prefix}.{name}: the study has a parameter of that name."
@@ -450,6 +450,8 @@ class Reader:
         if is_missing(cell) and (self._table.texts or cell != ""):
             return None
         place = option_place(parameter, cell, texts=self._table.texts)
+        if place is None and parameter.unknown:
+            return cell
         if place is None:
             raise self._table.wrong(column, i, f"one of {shown(option_texts(parameter))}")
         return parameter.options[place]

@@ -35,9 +35,9 @@ from ..policy.state import State
 from ..storage.trial import Trial
 from .direction import has_channels
 from .function import Axis, axes, is_active, space_of, value_at
-from .inputs import Seen, context_by
 from .rows import ARMS, REMARKS, SHEET, STEPS, VALUES
 from .transaction import Transaction
+from .visits import Seen
 
 ENDINGS = (".csv", ".html")
 MOST_DIGITS = 12  # as many as a decoded value has
@@ -206,7 +206,7 @@ def ask_rounded(calls: Transaction, seen: Seen | None, lease: float | None, digi
     """
     state = None if calls.queued else calls.copy_state()  # The points of the queue stay as they were named.
     if state is not None:
-        context, _ = context_by(seen, calls.inputs)
+        context = None if seen is None else seen.by(calls.inputs, None)[0]
         decision = calls.preview(context)
         point = rounded(calls.roster.policy.domain, decision.point, [trial.point for trial in calls.trials], digits)
         if not np.array_equal(point, decision.point) and _is_as_safe(state, point, decision.point, context):

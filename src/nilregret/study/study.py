@@ -26,7 +26,6 @@ from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check
 from .definition import PROPENSITIES, check_facts, constraint_names, settings_as_facts, stored_facts
 from .direction import Goal, as_given, check_goal, check_policy, goals_in, goals_of, has_channels, with_goals
 from .group_commit import group_commit
-from .inputs import Seen
 from .late_fits import FitMode, FitRunner, check_fits
 from .leases import lease_seconds
 from .play_rewards import Rewards, answer_entries, listed_answers, reason_of
@@ -35,7 +34,7 @@ from .queue import PASSED, WITHDRAWN, Enqueued
 from .replica import Replica
 from .stored import found_or_made, reopened, words_of
 from .transaction import Failed, NotYet, Transaction
-from .visits import Asked, asked_of, sticky_seconds
+from .visits import Asked, Seen, asked_of, sticky_seconds
 
 if TYPE_CHECKING:
     from pathlib import Path

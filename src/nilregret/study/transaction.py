@@ -29,12 +29,11 @@ from .arms import Arm, Roster
 from .direction import copy_of_state, has_channels
 from .function import context_settings, settings_at
 from .inputs import Inputs
-from .seen import Seen
 from .play_rewards import Told, check_plays, is_same
 from .queue import LOST, WITHDRAWN, Enqueued, impossible
 from .replica import Replica
 from .spaces import space_to_change, widening
-from .visits import Asked, Link, still_kept
+from .visits import Asked, Seen, Link, still_kept
 
 R = TypeVar("R")
 

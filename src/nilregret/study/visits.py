@@ -48,6 +48,29 @@ class Asked(NamedTuple):
     given: Facts = ()
 
 
+@final
+class Seen:
+    """A context as a caller gave it. It is read anew if the space of contexts has changed meanwhile.
+
+    Args:
+        context: as given.
+        inputs: checks of the study.
+
+    Raises:
+        InvalidInput: it is no context of the study.
+    """
+
+    def __init__(self, context: Any, inputs: Inputs) -> None:
+        self._context, self._inputs = context, inputs
+        self._row, self._given = inputs.context(context), inputs.given(context)
+
+    def by(self, inputs: Inputs, asked: A) -> tuple[Array | None, A | Asked]:
+        """Returns the coordinates `(c,)`, or None without contexts, and what the caller said with what is unknown."""
+        if inputs is not self._inputs:
+            self.__init__(self._context, inputs)  # type: ignore[misc]
+        return self._row, (asked or Asked())._replace(given=self._given) if self._given else asked
+
+
 class Link(NamedTuple):
     """The trials of a unit.
 

@@ -92,10 +92,11 @@ async def withdraw(service: Service, request: ParsedRequest) -> ASGIApp:
 
 def _widening(body: c.WidenRequest, request: IdempotentRequest, limits: Limits, worker: StudyWorker) -> Action:
     """Reads the parameters, and returns the action that changes a space of a study."""
-    if bool(body.parameters) is bool(body.context):
+    given = [(name, tables) for name in ("parameters", "context") if (tables := getattr(body, name)) is not None]
+    if len(given) != 1:
         raise InvalidInput("A change is of `parameters` or of `context`: give exactly one of them.")
-    of_context = bool(body.context)
-    entry, tables = ("context", body.context) if of_context else ("parameters", body.parameters)
+    ((entry, tables),) = given
+    of_context = entry == "context"
     parameters = {name: within(f"{entry}.{name}", parameter, table) for name, table in tables.items()}
 
     def action(transaction: Transaction) -> Recorded:
@@ -116,7 +117,7 @@ async def widen(service: Service, request: ParsedRequest) -> ASGIApp:
     """Records another space of a study, and returns it."""
     worker, idempotent = await request.worker(service), IdempotentRequest.of("widen", request.key, request.body)
     command = Change(partial(_widening, request.body, idempotent, service.settings.limits), idempotent.keys)
-    what = ("widen", {"parameters": ", ".join((*request.body.parameters, *request.body.context))})
+    what = ("widen", {"parameters": ", ".join(request.body.parameters or request.body.context or ())})
     done: Recorded = await audited(worker, request.caller, service.clock(), what, partial(worker.run, command))
     return json_of(c.SpaceSaid(done.value), 200, AGAIN if done.again else ())
 

@@ -59,11 +59,14 @@ class ArmsSaid(Reply, frozen=True):
 # -- another space ---------------------------------------------------------------------------------------------------
 
 
+Parameters = Annotated[dict[str, dict[str, Any]], Meta(min_length=1)]
+
+
 class WidenRequest(Request, frozen=True):
     """Changed and new parameters of a study by name, or of its contexts."""
 
-    parameters: dict[str, dict[str, Any]] = {}
-    context: Annotated[dict[str, dict[str, Any]], Meta(description="Of contexts, in place of `parameters`.")] = {}
+    parameters: Parameters | None = None
+    context: Annotated[Parameters | None, Meta(description="Of contexts, in place of `parameters`.")] = None
     was: Annotated[dict[str, Any] | None, Meta(description="The value of each new one in the trials so far.")] = None
 
 

@@ -18,9 +18,8 @@ from ...policy.state import State
 from ...storage.record import Trial
 from ...study.explain import propensity_of
 from ...study.function import settings_at
-from ...study.inputs import Seen
 from ...study.transaction import Going, Transaction
-from ...study.visits import Asked, asked_of
+from ...study.visits import Asked, Seen, asked_of
 from ..wire import messages
 from ..wire.decision_ids import IdempotentRequest, key_of
 from ..wire.problems import Problem, about
