@@ -120,6 +120,7 @@ def test_unknown_is_true_or_false():
 # -- studies ---------------------------------------------------------------------------------------------------------
 
 DEVICES = ("desk", "phone", "tablet", None)
+ARMS = nr.Arms(range(4))
 SHOP = nr.Space(hour=nr.Float(0, 24), device=DEVICE)
 WIDER = {"device": nr.Choice("tablet", "phone", "desk", unknown=True)}
 POSTGRESQL = pytest.param("postgresql", marks=pytest.mark.nightly)
@@ -135,7 +136,7 @@ def context(i):
     return found if i % 8 != 7 else {"hour": i % 24}
 
 
-def played(rounds=24, domain=nr.Arms(range(4)), under=SHOP, begin=0, study=None, **given):
+def played(rounds=24, domain=ARMS, under=SHOP, begin=0, study=None, **given):
     study = study or nr.Study(nr.auto(domain, context=under), seed=0, propensities=True, **given)
     for i in range(begin, begin + rounds):
         study.tell(study.ask(context(i)), float(i % 3 == 0))
@@ -176,7 +177,7 @@ def test_a_frame_has_contexts_as_they_came_and_may_miss_some():
     frame = played().to_pandas()
     assert frame["context.device"].tolist()[:3] == ["desk", "phone", "tablet"]
     rows = pandas.DataFrame({"hour": [1.0, math.nan], "device": ["tablet", math.nan], "arm": [0, 1], "reward": [1, 0]})
-    study = nr.Study(nr.auto(nr.Arms(range(4)), context=CONTEXT))
+    study = nr.Study(nr.auto(ARMS, context=CONTEXT))
     study.add_from(rows)  # without a column `visits`
     assert [trial.context_parameters for trial in study.trials] == [
         {"hour": 1.0, "visits": None, "device": "tablet"}, {"hour": None, "visits": None, "device": None},
@@ -186,13 +187,13 @@ def test_a_frame_has_contexts_as_they_came_and_may_miss_some():
 
 
 def test_a_point_that_is_added_has_its_context_as_it_came():
-    study = nr.Study(nr.auto(nr.Arms(range(4)), context=SHOP))
+    study = nr.Study(nr.auto(ARMS, context=SHOP))
     trial = study.add([2.0], 0.5, context={"hour": 3, "device": "tablet"})
     assert trial.context_parameters == study.trials[0].context_parameters == {"hour": 3.0, "device": "tablet"}
 
 
 def test_an_event_under_another_unknown_level_is_another_decision():
-    study = nr.Study(nr.auto(nr.Arms(range(4)), context=SHOP))
+    study = nr.Study(nr.auto(ARMS, context=SHOP))
     first = study.ask({"hour": 3, "device": "tablet"}, event="a")
     assert study.ask({"hour": 3, "device": "tablet"}, event="a") == first
     with pytest.raises(TrialError, match="is trial 0 already, under another context"):
@@ -202,7 +203,7 @@ def test_an_event_under_another_unknown_level_is_another_decision():
 
 
 def test_contexts_on_a_grid_may_be_unknown():
-    study = nr.Study(nr.auto(nr.Arms(range(4)), context=nr.Space(device=DEVICE).grid(), reward="bernoulli"), seed=1)
+    study = nr.Study(nr.auto(ARMS, context=nr.Space(device=DEVICE).grid(), reward="bernoulli"), seed=1)
     for i in range(60):
         trial = study.ask({"device": DEVICES[i % 4]})
         study.tell(trial, float(trial.arm == i % 2))
@@ -214,7 +215,7 @@ def test_contexts_on_a_grid_may_be_unknown():
 
 # -- levels that are declared later ----------------------------------------------------------------------------------
 
-DOMAINS = {"arms": nr.Arms(range(4)), "box": nr.Box(0, 1), "space": nr.Space(x=nr.Float(0, 1))}
+DOMAINS = {"arms": ARMS, "box": nr.Box(0, 1), "space": nr.Space(x=nr.Float(0, 1))}
 
 
 @pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
@@ -230,9 +231,9 @@ def test_decisions_count_for_a_level_that_is_declared_later(domain, url):
     fresh = nr.Study(study.policy, seed=0)
     for trial in before:
         fresh.add(trial.point, trial.reward, context=trial.context_parameters)
+    at = ARMS.points if domain is ARMS else np.array([[0.1], [0.7]])
     under = {"hour": 5, "device": "tablet"}
-    np.testing.assert_allclose(study.predict(context=under, points=domain_points(domain)),
-                               fresh.predict(context=under, points=domain_points(domain)), rtol=1e-9, atol=1e-12)  # fmt: skip
+    np.testing.assert_allclose(study.predict(at, context=under), fresh.predict(at, context=under), rtol=1e-9)
     played(6, study=other, begin=len(before))
     assert list(study.trials) == list(other.trials) == list(nr.Study.open(storage=url).trials)
     for number in (3, len(before) - 1, len(before), len(before) + 5):
@@ -240,10 +241,6 @@ def test_decisions_count_for_a_level_that_is_declared_later(domain, url):
     assert [change.kind for change in study.changes] == ["widened"]
     assert study.widen(context=WIDER) == study.policy.context  # nothing is recorded
     assert len(study.changes) == 1
-
-
-def domain_points(domain):
-    return domain.points if isinstance(domain, nr.Arms) else np.array([[0.1], [0.7]])
 
 
 def test_a_context_that_is_new_was_unknown():
@@ -288,10 +285,10 @@ def test_arms_come_and_go_between_changes_of_contexts(url):
 def test_a_program_goes_on_with_contexts_of_then_or_of_now(url):
     played(8, storage=url).widen(context=WIDER)
     for under in (SHOP, nr.Space(hour=SHOP.parameters["hour"], **WIDER)):
-        study = nr.Study(nr.auto(nr.Arms(range(4)), context=under), seed=0, propensities=True, storage=url)
+        study = nr.Study(nr.auto(ARMS, context=under), seed=0, propensities=True, storage=url)
         assert study.policy.context.parameters["device"] == WIDER["device"]
     with pytest.raises(InvalidInput, match="was made with another context"):
-        nr.Study(nr.auto(nr.Arms(range(4)), context=CONTEXT), seed=0, propensities=True, storage=url)
+        nr.Study(nr.auto(ARMS, context=CONTEXT), seed=0, propensities=True, storage=url)
 
 
 def test_another_process_reads_contexts_and_points_in_the_spaces_of_now(places):

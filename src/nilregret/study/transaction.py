@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, cast, final
 
 import numpy as np
 
-from .._utils.checks import Array, many, shown
+from .._utils.checks import Array, many
 from ..domains.domain import Space
 from ..errors import InvalidInput, NoRegretError, TrialError
 from ..policy.availability import Available
@@ -33,7 +33,7 @@ from .play_rewards import Told, check_plays, is_same
 from .queue import LOST, WITHDRAWN, Enqueued, impossible
 from .replica import Replica
 from .spaces import space_to_change, widening
-from .visits import Asked, Seen, Link, still_kept
+from .visits import Asked, Link, Seen, same_question, still_kept
 
 R = TypeVar("R")
 
@@ -157,7 +157,9 @@ class Transaction:
         if isinstance(context, Seen):
             context, asked = context.by(replica.inputs, asked)
         if asked is not None and asked.event in replica.record.events:
-            return self._asked_before(asked, context)
+            known = self.roster.moved(replica.record.require(asked.event))
+            # With `fidelity` the policy sets the context.
+            return known if replica.inputs.full is not None else same_question(known, context, asked)
         if replica.roster.retired:
             offered = replica.roster.playable(offered)
         self._deciding = True
@@ -171,7 +173,9 @@ class Transaction:
                 decision = replica.state.decide(under, now=now, available=offered) if kept is None else kept[0]
             if full is not None and context is not None and np.array_equal(full, context):
                 context = cast(State, replica.state).setting(decision)
-            trial = self._trial(decision, context, order=self.order + 1, now=now, enqueued=enqueued, asked=asked)
+            trial = self._trial(
+                decision, context, order=replica.record.order + 1, now=now, enqueued=enqueued, asked=asked
+            )
             if self._propensities and not enqueued and kept is None and isinstance(replica.state, State):
                 found = replica.state.propensity(decision, under, now=now, available=offered)
                 trial = trial if found is None else trial._replace(propensity=found)
@@ -183,21 +187,6 @@ class Transaction:
             raise
         self._deciding = False
         return trial
-
-    def _asked_before(self, asked: Asked, context: Array | None) -> Trial:
-        """Returns the trial of an event that was asked for already."""
-        known = self.roster.moved(self._replica.record.require(cast(str, asked.event)))
-        fixed = self._replica.inputs.full is None  # Whether the policy leaves the context as it came.
-        was = dict(known.visit.given if known.visit is not None else ())
-        other = context is not None and not np.array_equal(cast(Array, known.context), context)
-        if fixed and (other or any(was.get(name, value) != value for name, value in asked.given)):
-            raise TrialError(
-                f"The event {shown(asked.event)} is trial {known.number} already, under another context; nothing was "
-                "recorded. Usually two decisions got the same id.",
-                advice="Give each decision an id of its own, and the same one to repeat the call.",
-                topic="event",
-            )
-        return known
 
     def _kept(self, unit: str, offered: Available | None, now: float) -> tuple[Decision, Trial] | None:
         """Returns the decision of a unit that keeps its arm, and the trial that chose it, or None."""
@@ -479,7 +468,9 @@ class Transaction:
         policy = self._replica.roster.policy
         point, arm, explored, repeats, fits = decision
         settings = settings_at(policy.domain, point) if self._replica.inputs.named else None
-        named = context_settings(policy.context, context, () if asked is None else asked.given)
+        named = (
+            None if context is None else context_settings(policy.context, context, () if asked is None else asked.given)
+        )
         # In the order of the fields: a call of `Trial` takes half a microsecond more in every round.
         return tuple.__new__(Trial, (
             len(self._replica.record.trials), point, arm, settings, order, now, context, explored, enqueued, "pending",

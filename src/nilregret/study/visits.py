@@ -16,15 +16,18 @@ import json
 import secrets
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast, final
 
-from .._utils.checks import LONGEST_NAME, number, shown, storable
+import numpy as np
+
+from .._utils.checks import LONGEST_NAME, Array, number, shown, storable
 from ..domains.domain import Arms, Domain
-from ..errors import InvalidInput, StorageError
+from ..errors import InvalidInput, StorageError, TrialError
 from ..policy.availability import Available
 from ..serialize import plain_loads
 from ..storage.trial import Trial
 from ..storage.visit import SCALARS, Facts
+from .inputs import Inputs
 
 STICKY = "sticky"  # The fact that units keep their arm: True, or for how many seconds.
 KEY, UNIT = "unit-key", "unit:"
@@ -61,13 +64,16 @@ class Seen:
     """
 
     def __init__(self, context: Any, inputs: Inputs) -> None:
-        self._context, self._inputs = context, inputs
-        self._row, self._given = inputs.context(context), inputs.given(context)
+        self._context = context
+        self._read(inputs)
 
-    def by(self, inputs: Inputs, asked: A) -> tuple[Array | None, A | Asked]:
-        """Returns the coordinates `(c,)`, or None without contexts, and what the caller said with what is unknown."""
+    def _read(self, inputs: Inputs) -> None:
+        self._row, self._given, self._inputs = inputs.context(self._context), inputs.given(self._context), inputs
+
+    def by(self, inputs: Inputs, asked: Any) -> tuple[Array | None, Any]:
+        """Returns the coordinates `(c,)`, or None without contexts, and `Asked` or `Visit` with what is unknown."""
         if inputs is not self._inputs:
-            self.__init__(self._context, inputs)  # type: ignore[misc]
+            self._read(inputs)
         return self._row, (asked or Asked())._replace(given=self._given) if self._given else asked
 
 
@@ -209,3 +215,26 @@ def still_kept(chosen: Trial, domain: Domain, offered: Available | None, *, seco
     except InvalidInput:  # The space has become narrower.
         return False
     return True
+
+
+def same_question(known: Trial, context: Array | None, asked: Asked) -> Trial:
+    """Returns the trial of an event that is asked for again.
+
+    Args:
+        known: the trial.
+        context: `(c,)`, or None.
+        asked: what the caller says now.
+
+    Raises:
+        TrialError: the trial was asked for under another context.
+    """
+    was = dict(known.visit.given if known.visit is not None else ())
+    other = context is not None and not np.array_equal(cast(Array, known.context), context)
+    if other or any(was.get(name, value) != value for name, value in asked.given):
+        raise TrialError(
+            f"The event {shown(asked.event)} is trial {known.number} already, under another context; nothing was "
+            "recorded. Usually two decisions got the same id.",
+            advice="Give each decision an id of its own, and the same one to repeat the call.",
+            topic="event",
+        )
+    return known

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, final
 
-from ..._utils.checks import Array
 from ...domains.domain import Arms
 from ...domains.options import readable
 from ...errors import InvalidInput
@@ -35,7 +34,7 @@ PAUSED = (
 )
 
 
-_Given = tuple[Array | None, Available | None, float | None, Asked | None]
+_Given = tuple[Seen | None, Available | None, float | None, Asked | None]
 
 
 class DecideResult(NamedTuple):
