@@ -18,13 +18,16 @@ from nilregret.serve.dashboard.views.grid import as_csv, as_json, grid_view, sel
 from nilregret.serve.dashboard.views.health import health
 from nilregret.serve.dashboard.views.settings import settings
 from nilregret.serve.dashboard.views.standing import standing
+from nilregret.storage import MemoryStorage
 
-from .dashboard import KERNEL, KINDS, Clock, Pages, arms, play, studies, study_of
+from .dashboard import KERNEL, KINDS, MARKUP, Clock, Pages, arms, play, studies, study_of
+from .service import Client
 
 NONSENSE = [
     "sort=nothing", "sort=", "descending=2&sort=reward", "from.reward=NaN", "from.reward=x", "to.nothing=1",
     "from.reason=1", "is.state=lost", "is.reward=1", "state=lost", "page=0", "page=x", "page=1000000000",
     "page=%D9%A1", "show=nothing", "from.asked_at=yesterday", "from.told_at=9999999-01-01", "sort=" + "a" * 3000,
+    "has.reward=x", "has.nothing=x",
 ]  # fmt: skip
 ALLOWED = ("sort=",)  # An empty entry counts as none.
 
@@ -268,3 +271,66 @@ def test_settings_have_code_that_runs(tmp_path):
     words = shlex.split(code["Command line"].splitlines()[1])
     assert words == ["nilregret", "tell", storage, "a'b", "NUMBER", "1.0", "--constraint", "0.0", "--constraint", "0.0"]
     assert json.loads(shlex.split(code["curl"].splitlines()[1])[-1]) == {"reward": 1.0, "constraints": [0.0, 0.0]}
+
+
+def visited():
+    """A study with events, units that keep their arm, and facts of several types."""
+    clicks = nr.auto(nr.Arms(range(3)), reward="bernoulli")
+    study = nr.Study(clicks, sticky=True, clock=Clock())
+    for i in range(12):
+        facts = {"page": f"/p{i % 3}", "price": i / 2, "new": i % 2 == 0} if i % 4 else None
+        study.tell(study.ask(unit=f"user-{i % 5}" if i % 3 else None, event=f"visit-{i}", facts=facts), i % 2)
+    return study
+
+
+def test_visits_have_columns_that_are_searched_and_filtered():
+    study = visited()
+    trials = study.trials
+    view = grid_view(study, [])
+    heads = [head["key"] for head in view["heads"]]
+    assert heads[-8:-2] == ["event", "unit", "kept", "facts.page", "facts.price", "facts.new"]
+    assert numbers(study, ("has.event", "visit-1"), ("descending", "0")) == [1, 10, 11]
+    assert numbers(study, ("has.facts.page", "/p1"), ("descending", "0")) == [
+        trial.number for trial in trials if trial.facts.get("page") == "/p1"
+    ]
+    unit = trials[2].unit
+    assert numbers(study, ("from.unit", str(unit)), ("to.unit", str(unit)), ("descending", "0")) == [
+        trial.number for trial in trials if trial.unit == unit
+    ]
+    assert numbers(study, ("from.facts.price", "3"), ("descending", "0")) == [6, 7, 9, 10, 11]
+    fields = {field["key"]: field["has"] for field in grid_view(study, [("has.event", "visit-1")])["fields"]}
+    assert (fields["event"], "reason" in fields) == ("visit-1", False)
+    assert "user-" not in repr(view)
+
+
+def test_the_page_of_a_trial_says_who_visits():
+    storage = MemoryStorage()
+    clicks = nr.auto(nr.Arms(range(3)), reward="bernoulli")
+    study = nr.Study(clicks, sticky=86400.0, storage=storage, name="shop", clock=Clock())
+    study.ask(unit="user-1", event=MARKUP, facts={"page": MARKUP})
+    study.ask(unit="user-1")
+    pages = Pages(storage)
+    text = pages.get("/studies/shop/trials/1").text
+    assert "keeps the arm of" in text
+    assert 'href="/studies/shop/trials/0"' in text
+    assert 'href="/studies/shop/trials?from.unit=0&amp;to.unit=0"' in text
+    assert "script&gt;" in pages.get("/studies/shop/trials/0").text
+    assert MARKUP not in pages.get("/studies/shop/trials/0").text
+    assert "a unit keeps its arm for 24 h" in pages.get("/studies/shop/settings").text
+    assert MARKUP not in pages.get("/studies/shop/trials?has.event=script").text
+    assert pages.get("/studies/shop/trials?has.event=script").status == 200
+
+
+def test_the_page_of_a_trial_says_which_rewards_came():
+    storage = MemoryStorage()
+    with Client(storage) as client:
+        body = {"arms": [[0], [1]], "deadline": 3600, "reward": "sum"}
+        client.put("/v1/studies/shop", body)
+        client.post("/v1/studies/shop/decisions", {"event": "a"})
+        client.put("/v1/studies/shop/decisions/a/reward", {"reward": 25, "key": "<b>order"})
+    text = Pages(storage).get("/studies/shop/trials/0").text
+    assert "reward <bdi>&lt;b&gt;order</bdi></dt><dd>25, " in text
+    assert (
+        "then their sum is told, and without any the trial is given up"
+        in Pages(storage).get("/studies/shop/settings").text
+    )

@@ -15,6 +15,7 @@ from ...wire.problems import Problem, problem_of
 from ..rendering import page
 from ..views.new_study import (
     ANSWERS,
+    COLLECTING,
     CONTEXTS,
     COUNTING,
     EACH,
@@ -87,7 +88,7 @@ def _page(request: Request, given: dict[str, str], *, status: int = 200, **more:
     return page(
         request, "new.html", status=status, given=given, types=TYPES, answers=ANSWERS, waiting=WAITING,
         rewards=REWARDS, senses=SENSES, parameters=PARAMETERS, contexts=CONTEXTS, goals=GOALS, each=EACH,
-        objectives=OBJECTIVES, rules=RULES, counting=COUNTING, **(base | more),
+        objectives=OBJECTIVES, rules=RULES, counting=COUNTING, collecting=COLLECTING, **(base | more),
     )  # fmt: skip
 
 

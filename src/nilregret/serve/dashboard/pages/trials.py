@@ -15,10 +15,11 @@ from ....errors import InvalidInput
 from ....study.study import Study
 from ...api.replies import download
 from ...wire.problems import Problem
+from ...work.collected import COLLECTED, Collected
 from ...work.study_notes import notes_on_trials
 from ..rendering import page
 from ..views.grid import Query, as_csv, as_json, grid_view
-from ..views.trials import explanation_view, trial_record
+from ..views.trials import explanation_view, rewards_view, trial_record
 from .common import PART, STUDY, read, study_name, with_error_pages, worker_of
 from .study import frame
 
@@ -98,7 +99,18 @@ async def trial(request: Request) -> Response:
     if found[0] is None:
         raise Problem(404, "no_trial", f"There is no trial {number}: this study has {found[1]:,}, numbered from 0.")
     note = (await trial_notes(request, [number])).get(number, "")
-    return page(request, "trial.html", name=study_name(request), trial=found[0], note=note)
+    rewards = rewards_view(await _collected(request, number))
+    return page(request, "trial.html", name=study_name(request), trial=found[0], note=note, rewards=rewards)
+
+
+async def _collected(request: Request, number: int) -> Collected:
+    """Returns the rewards of a trial that came so far, in a study that collects several."""
+    worker, workers = await worker_of(request), request.app.state.workers
+    if worker.deadlines.rule.reward is None:
+        return Collected()
+    key = f"{COLLECTED}:{number}"
+    found = await workers.lookup(workers.storage.read_notes, worker.stored, [key], tenant=worker.tenant)
+    return Collected.of(found.get(key))
 
 
 @with_error_pages

@@ -7,6 +7,7 @@ again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple, final
 from weakref import WeakKeyDictionary
 
@@ -25,6 +26,8 @@ from .pictures import names_of, short
 
 STATES: tuple[TrialState, ...] = ("observed", "pending", "failed", "abandoned", "stopped")
 PARAMETERS = "parameters."  # before the name of a parameter that another column has too
+VISITS = {"event": "event", "unit": "unit", "kept": "keeps the arm of", "slate": "slate", "place": "place"}
+FACTS = "facts."
 Kind = Literal["number", "category", "time", "text"]
 Read = Callable[[Trial], Any]
 
@@ -129,7 +132,9 @@ def _layout(study: Study, trials: Sequence[Trial]) -> list[Column]:
     columns += told
     fixed = {column.key for column in (*columns, *answer)}
     for column in _of_domain(policy.domain, "point", lambda trial: trial.settings, lambda trial: trial.point):
-        clash = column.key in fixed or column.key.startswith(("context.", "constraints.", "metrics.", PARAMETERS))
+        clash = column.key in fixed or column.key.startswith(
+            ("context.", "constraints.", "metrics.", FACTS, PARAMETERS)
+        )
         columns.append(column._replace(key=PARAMETERS + column.key) if clash else column)
     if policy.context is not None:
         under = _of_domain(policy.context, "", lambda trial: trial.context_settings, lambda trial: trial.context)
@@ -179,9 +184,31 @@ def _answer(study: Study, trials: Sequence[Trial]) -> list[Column]:
     if _reported(trials):
         columns.append(Column("curve.step", "last step", "number", lambda trial: _last(trial, "step")))
         columns.append(Column("curve.value", "last value", "number", lambda trial: _last(trial, "value")))
+    columns += _of_visits(trials)
     columns.append(Column("asked_at", "asked", "time", lambda trial: trial.asked_at))
     columns.append(Column("told_at", "told", "time", lambda trial: trial.told_at))
     return [*columns, Column("reason", "reason", "text", reason_of)]
+
+
+def _of_visits(trials: Sequence[Trial]) -> list[Column]:
+    """Returns the columns of events, units, slates and facts that some trial has. A unit is a number."""
+    visits = [(trial, trial.visit) for trial in trials if trial.visit is not None]
+    columns = [
+        Column(key, label, "text" if key == "event" else "number", attrgetter(key))
+        for key, label in VISITS.items() if any(getattr(visit, key) is not None for _, visit in visits)
+    ]  # fmt: skip
+    kinds: dict[str, Kind] = {}
+    for trial, _ in visits:
+        for name, value in trial.facts.items():
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            kinds[name] = kinds.get(name, "number") if number or value is None else "text"
+    return columns + [Column(FACTS + name, name, kind, _of_fact(name, kind)) for name, kind in kinds.items()]
+
+
+def _of_fact(name: str, kind: Kind) -> Read:
+    if kind == "number":
+        return lambda trial: trial.facts.get(name)
+    return lambda trial: None if name not in trial.facts else short(trial.facts[name])
 
 
 def reason_of(trial: Trial) -> str | None:

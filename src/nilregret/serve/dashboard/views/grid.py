@@ -6,6 +6,7 @@
 | `state` | one of `STATES` |
 | `from.KEY`, `to.KEY` | ends of a range. Of categories by position, of times in Unix seconds or ISO 8601 (UTC) |
 | `is.KEY` | an option of a column of categories. Several may be given |
+| `has.KEY` | text within the cells of a column of texts, such as an event |
 | `show` | key of a column that is shown. Several may be given |
 | `page` | from 1 |
 """
@@ -31,12 +32,13 @@ from ....study.export import write_csv
 from ....study.study import Study
 from ....study.trial_json import with_history
 from ....study.waiting import set_at_deadline
-from .columns import STATES, Column, Columns, columns_of
+from .columns import FACTS, STATES, VISITS, Column, Columns, columns_of
 from .forms import page_number
 from .pictures import reward_text, short, values_text
 
 PER_PAGE = 50
 ANSWERED = ("constraints.", "metrics.")  # beginnings of columns
+MOST_FACTS = 3  # facts that are shown unless others are chosen
 MOST_SHOWN = 6  # parameters (and constraints with metrics) that are shown unless others are chosen
 MOST_FIELDS = 24  # columns with a filter on the page
 EXCESS = 400  # characters of a value that an address may have
@@ -52,6 +54,7 @@ class Wanted(NamedTuple):
         state: or "" for all.
         ranges: (key, "from" or "to", text as given, value) of each end of a range.
         options: positions of the chosen options by key.
+        texts: text that a cell of a column must contain, by key.
         show: keys of the columns chosen, or none for the usual ones.
         page: from 1.
     """
@@ -61,6 +64,7 @@ class Wanted(NamedTuple):
     state: str
     ranges: list[tuple[str, str, str, float]]
     options: dict[str, list[int]]
+    texts: dict[str, str]
     show: list[str]
     page: int
 
@@ -76,13 +80,14 @@ class Wanted(NamedTuple):
             *([("state", self.state)] if self.state else []),
             *((f"{end}.{key}", text) for key, end, text, _ in self.ranges),
             *((f"is.{key}", names[key][place]) for key, places in self.options.items() for place in places),
+            *((f"has.{key}", text) for key, text in self.texts.items()),
             *(("show", key) for key in self.show), *said.items(),
         ]  # fmt: skip
 
     @property
     def filtered(self) -> bool:
         """True if some trials may be left out."""
-        return bool(self.state or self.ranges or self.options)
+        return bool(self.state or self.ranges or self.options or self.texts)
 
 
 def wanted(columns: Columns, query: Query) -> Wanted:
@@ -93,7 +98,7 @@ def wanted(columns: Columns, query: Query) -> Wanted:
     """
     given = [(name, text) for name, text in query if text != ""]
     one = dict(given)
-    ranges, options = [], dict[str, list[int]]()
+    ranges, options, texts = [], dict[str, list[int]](), dict[str, str]()
     for name, text in given:
         what, _, key = name.partition(".")
         if what in ("from", "to") and key:
@@ -102,6 +107,8 @@ def wanted(columns: Columns, query: Query) -> Wanted:
         elif what == "is" and key:
             column = _column(columns, key)
             options.setdefault(column.key, []).append(_option(column, text))
+        elif what == "has" and key:
+            texts[_text_column(columns, key).key] = text[:EXCESS]
     state = one.get("state", "")
     states = columns.layout["state"].options
     if state and state not in states:
@@ -111,7 +118,7 @@ def wanted(columns: Columns, query: Query) -> Wanted:
     if descending not in ("0", "1"):
         raise InvalidInput(f"`descending` is {descending[:20]!r}: it must be 1 or 0.")
     show = [_column(columns, text).key for name, text in given if name == "show"]
-    return Wanted(_column(columns, sort).key, descending == "1", state, ranges, options, show, page)
+    return Wanted(_column(columns, sort).key, descending == "1", state, ranges, options, texts, show, page)
 
 
 def _column(columns: Columns, key: str) -> Column:
@@ -121,6 +128,13 @@ def _column(columns: Columns, key: str) -> Column:
         more = f" and {len(known) - 12} more" if len(known) > 12 else ""
         raise InvalidInput(f"There is no column {key[:40]!r}: there are {', '.join(known[:12])}{more}.")
     return found
+
+
+def _text_column(columns: Columns, key: str) -> Column:
+    column = _column(columns, key)
+    if column.kind != "text":
+        raise InvalidInput(f"The column {column.label[:40]!r} has no text to search: give a range or an option.")
+    return column
 
 
 def _bound(column: Column, what: str, text: str) -> float:
@@ -160,6 +174,8 @@ def selected(columns: Columns, want: Wanted) -> IndexArray:
         kept &= columns.array(key) >= value if end == "from" else columns.array(key) <= value
     for key, places in want.options.items():
         kept &= np.isin(columns.array(key), places)
+    for key, text in want.texts.items():
+        kept &= np.array([text in cell for cell in columns.array(key)], dtype=bool)
     rows = np.flatnonzero(kept)
     if want.sort == "number":
         return rows[::-1] if want.descending else rows
@@ -204,7 +220,8 @@ def grid_view(study: Study, query: Query) -> dict[str, Any]:
         "earlier": urlencode(want.pairs(columns, page=str(page + 1))),
         "hidden": _hidden(want), "left_out": len(columns.layout) - len(layout),
         "every": urlencode(want._replace(show=list(columns.layout)).pairs(columns)),
-        "state": want.state, "ranged": bool(want.ranges or want.options), "states": columns.layout["state"].options,
+        "state": want.state, "ranged": bool(want.ranges or want.options or want.texts),
+        "states": columns.layout["state"].options,
         "fields": _fields(columns, want),
         "choose": [
             {"key": key, "label": column.label, "chosen": column in layout}
@@ -221,14 +238,16 @@ def _usual(columns: Columns, study: Study) -> list[str]:
     """
     told = {f"{key}.{j}" for key in ("objectives", "noise") for j in range(1, study.policy.objective_count)}
     fixed = {"number", "state", "arm", "reward", "std", "curve.step", "curve.value", "told_at", *told}
-    others = {*fixed, "asked_at", "reason"}
+    facts = [key for key in columns.layout if key.startswith(FACTS)]
+    others = {*fixed, *VISITS, *facts, "asked_at", "reason"}
     inputs = [key for key in columns.layout if key not in others and not key.startswith(ANSWERED)]
     fixed |= {"asked_at"} if len(inputs) < MOST_SHOWN else set()  # beside many parameters the first to be left out
     coordinates = isinstance(columns.layout.get("arm"), Column) and any(key.startswith("point.") for key in inputs)
     most = 2 if coordinates and study.replica.roster.names else MOST_SHOWN
     limits = [key for key in columns.layout if key.startswith(ANSWERED)][: MOST_SHOWN // 2]
     reasons = ["reason"] if (columns.array("reason") != "").any() else []
-    return [key for key in columns.layout if key in {*fixed, *inputs[:most], *limits, *reasons}]
+    shown = {*fixed, *inputs[:most], *limits, *reasons, *VISITS, *facts[:MOST_FACTS]}
+    return [key for key in columns.layout if key in shown]
 
 
 def _head(columns: Columns, want: Wanted, column: Column) -> dict[str, Any]:
@@ -258,12 +277,14 @@ def _hidden(want: Wanted) -> list[tuple[str, str]]:
 def _fields(columns: Columns, want: Wanted) -> list[dict[str, Any]]:
     """Returns the filters of the form: those in use, and those of the first columns."""
     given = {(key, end): text for key, end, text, _ in want.ranges}
-    used = {*want.options, *(key for key, *_ in want.ranges)}
-    filterable = [column for column in columns.layout.values() if column.kind != "text" and column.key != "state"]
+    used = {*want.options, *want.texts, *(key for key, *_ in want.ranges)}
+    apart = {"state", "reason"} - used
+    filterable = [column for column in columns.layout.values() if column.key not in apart]
     return [
         {
             "key": column.key, "label": column.label, "kind": column.kind,
             "from": given.get((column.key, "from"), ""), "to": given.get((column.key, "to"), ""),
+            "has": want.texts.get(column.key, ""),
             "options": [
                 {"text": name, "chosen": place in want.options.get(column.key, ())}
                 for place, name in enumerate(column.names())

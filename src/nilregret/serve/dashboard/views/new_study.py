@@ -39,8 +39,21 @@ WAITING = {
     "censor": "censor: until it is answered, and without an answer, it counts as the given reward",
     "silence": "silence: the longer it is silent, the more it counts as the given reward",
 }
+COLLECTING = {
+    "": "one reward", "sum": "several: their sum is told at the deadline",
+    "first": "several: the first is told at the deadline", "last": "several: the last is told at the deadline",
+}  # fmt: skip
 DEFAULT = "The reward in place of a missing one"
-AROUND = ("goal", "seed", "propensities", "deadline", "on_deadline", "default_reward")  # entries beside the policy
+AROUND = (
+    "goal",
+    "seed",
+    "propensities",
+    "deadline",
+    "on_deadline",
+    "default_reward",
+    "sticky",
+    "reward",
+)  # entries beside the policy
 OF_FORM = (
     "noise",
     "answers",
@@ -85,7 +98,15 @@ def request_of(given: Mapping[str, str]) -> dict[str, Any]:
         body["seed"] = _whole("The seed", given["seed"])
     if given.get("propensities") == "1":
         body["propensities"] = True
-    return body | _waiting(given, several=bool(objectives))
+    return body | _visitors(given) | _waiting(given, several=bool(objectives))
+
+
+def _visitors(given: Mapping[str, str]) -> dict[str, Any]:
+    """Returns whether and for how long a visitor keeps its arm."""
+    days = given.get("sticky_days", "").strip()
+    if given.get("sticky") != "1":
+        return {}
+    return {"sticky": 86400.0 * number("The days for which a visitor keeps its arm", days) if days else True}
 
 
 def _objectives(given: Mapping[str, str]) -> dict[str, str]:
@@ -149,6 +170,8 @@ def _waiting(given: Mapping[str, str], *, several: bool) -> dict[str, Any]:
         found["deadline"] = number("The deadline", given["deadline"])
     if given.get("on_deadline", "abandon") not in ("", "abandon"):
         found["on_deadline"] = given["on_deadline"]
+    if given.get("collect"):
+        found["reward"] = given["collect"]
     if given.get("default_reward", "").strip():
         parts = [number(DEFAULT, part) for part in given["default_reward"].split(",")] if several else []
         found["default_reward"] = parts or number(DEFAULT, given["default_reward"])

@@ -19,6 +19,7 @@ from ....study.formatting import duration, in_words
 from ....study.formatting import settings as settings_text
 from ....study.function import space_of
 from ....study.study import Study
+from ....study.visits import STICKY
 from ...wire.messages import segment
 from ...work.collected import WHOLE
 from ...work.deadlines import FACT, Rule
@@ -176,9 +177,17 @@ def description(study: Study) -> list[tuple[str, str]]:
         facts.append(("constraints", str(study.policy.constraint_count)))
     facts.append(("seed", str(study.seed)))
     return facts + [
-        ("answers", _deadline_text(Rule.of(dict(study.about)))) if name == FACT else (name, str(value))
+        ("answers", _deadline_text(Rule.of(dict(study.about)))) if name == FACT
+        else (name, _sticky_text(value)) if name == STICKY else (name, str(value))
         for name, value in study.about.items()
-    ]
+    ]  # fmt: skip
+
+
+def _sticky_text(value: object) -> str:
+    """Returns a text on how long a unit keeps its arm."""
+    return "a unit keeps its arm " + (
+        f"for {duration(value)}" if isinstance(value, float) else "as long as the arm may be played"
+    )
 
 
 def _policy_text(policy: AnyPolicy) -> str:

@@ -14,6 +14,7 @@ from ....study.formatting import in_words, where
 from ....study.study import Study
 from ....study.trial_json import trial_json
 from ....study.waiting import set_at_deadline
+from ...work.collected import Collected
 from .curves import curves_view, reports
 from .grid import marks
 from .pictures import interval_bars, reward_text, said_with, short
@@ -54,8 +55,28 @@ def trial_record(study: Study, number: int) -> dict[str, Any] | None:
         "asked": trial.as_corrected().told_order != trial.asked_order,
         "corrected": earlier, "lease_until": trial.lease_until, "last": len(trials) - 1,
         "curve": curves_view(study, trial), "last_report": _last_report(trial), "reports": reports(study),
+        "visit": _visit(trial),
         "given_up": None if trial.abandoned is None else trial.abandoned.reason,
     }  # fmt: skip
+
+
+def _visit(trial: Trial) -> list[tuple[str, str, str]]:
+    """Returns name, text and address of what is known of a visit. The address is that of trials like this one."""
+    said = [] if trial.event is None else [("event", trial.event, "")]
+    if trial.unit is not None:
+        said.append(("unit", str(trial.unit), f"?from.unit={trial.unit}&to.unit={trial.unit}"))
+    if trial.kept is not None:
+        said.append(("keeps the arm of", f"trial {trial.kept}", f"/{trial.kept}"))
+    return said + [(name, short(value), "") for name, value in trial.facts.items()]
+
+
+def rewards_view(came: Collected) -> list[dict[str, Any]]:
+    """Returns several rewards of a trial, each with the time at which it came."""
+    late = {(False, True): "", (True, True): " (late)", (True, False): " (late, does not count)"}
+    return [
+        {"key": each.key, "at": each.at, "text": short(each.reward) + late.get((each.late, each.counted), "")}
+        for each in came.rewards
+    ]
 
 
 def _ended(answer: Answer) -> str:
