@@ -246,6 +246,7 @@ DESCRIBED = [
     nr.slots.EDetector(delta=F(0.05), clip=W(4), weight=W(10), misfit=F(0.05)),
     nr.slots.Discount(F(0.1)),
     nr.slots.DriftBank(np.array([0.0, 0.1])),
+    nr.slots.Tide(),
     nr.slots.AllOf([nr.slots.SlidingWindow(W(5)), nr.slots.Discount(F(0.1))]),
     NoExploration(),
     UniformExploration(W(1)),

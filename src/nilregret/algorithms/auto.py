@@ -22,7 +22,7 @@ from ..slots.envelope import ConstantWidth
 from ..slots.explore import MOST_ROUNDS, AskAgain, CoordinateSearch, Explore, InitialDesign, InTurn
 from ..slots.fidelity import Fidelity
 from ..slots.front_scores import HypervolumeImprovement, ScalarisedImprovement
-from ..slots.memory import AllOf, Forever, Memory
+from ..slots.memory import AllOf, Forever, Memory, Tide
 from ..slots.pareto import MOST_OBJECTIVES, Pareto
 from ..slots.pending import Hallucinated, Ignored, Pending
 from ..slots.pruning import Pruning
@@ -44,7 +44,7 @@ from .fidelities import checked_fidelity, with_fidelity
 from .takeno import half_shift
 
 REGRETS = ("simple", "cumulative")
-WORLDS = ("stationary", "drifting", "switching")
+WORLDS = ("stationary", "drifting", "switching", "tidal")
 ANSWERS = ("prompt", "late", "silent no", "unknown")
 WITH_OBJECTIVES = {"regret": ("simple",), "answers": ("prompt", "late")}  # What goes with several objectives.
 FEWEST = 10  # The least points of an initial design.
@@ -69,7 +69,7 @@ def auto(
     domain: D, *, context: Domain | None = None, regret: Literal["simple", "cumulative"] | None = None,
     noise: float | None = None, budget: int | None = None, parallel: int = 1, constraints: int | Constraints = 0,
     objectives: int | Sequence[str] = 1, reference: Sequence[float] | None = None,
-    world: Literal["stationary", "drifting", "switching"] = "stationary",
+    world: Literal["stationary", "drifting", "switching", "tidal"] = "stationary",
     answers: Literal["prompt", "late", "silent no", "unknown"] = "prompt",
     reward: Literal["bernoulli", "poisson", "bounded"] | KnownReward | None = None,
     cost: str | None = None, pruning: Literal["never", "median", "halving", "predicted"] | Pruning | None = None,
@@ -144,6 +144,8 @@ def auto(
             - "switching": only trials since the last detected change count (`nr.slots.EDetector`).
             - "drifting": with `reward` on arms, "switching" and a bank of drift rates (`nr.slots.DriftBank`). Elsewhere
               the same as "switching", because fits learn the units, and they take all answers for one function.
+            - "tidal": a common level of all arms moves, such as demand by the hour and the day. It is learned apart
+              from the arms (`nr.slots.Tide`). With `reward` on arms, and on arms under contexts.
         answers: the meaning of unanswered trials.
 
             - "prompt": answers come at once.
@@ -202,7 +204,7 @@ def auto(
     policy = build(
         "auto", domain, _first_kernel(domain, context, std), ConstantWidth(value=WIDTH),
         _score(domain, context, pending, limited=signed, cumulative=cumulative, cost=cost),
-        noise=std, regularization=std**2, context=context, memory=_memory(world),
+        noise=std, regularization=std**2, context=context, memory=Forever() if by_models else _memory(world),
         explore=_explore(domain, context, budget, parallel, limited=limited and context is None, leaves=leaves),
         pending=pending, constraints=_constraints(count, domain, context),
         search=_search(domain, context, limited=limited, several=parallel > 1),
@@ -362,11 +364,11 @@ def _by_models(domain: Domain, context: Domain | None, part: Constraints | None,
 def _with_models(policy: Policy[D], world: str, answers: str) -> Policy[D]:
     """Returns the policy with linear models of arms under contexts in place of a posterior with a kernel."""
     return policy.using(
-        memory=None,  # The models that drift serve worlds that change.
+        memory=Tide() if world == "tidal" else None,  # The models that drift serve other worlds that change.
         explore=None,
         pending=_pending(answers, False) if answers == "silent no" else None,  # Draws differ with the same answers.
         score=GaussianDraws(),
-        refit=ArmModels(changing=world != "stationary"),
+        refit=ArmModels(changing=world in ("drifting", "switching")),
     )
 
 
@@ -466,7 +468,7 @@ def _fits(domain: Domain, context: Domain | None, *, is_known: bool, limited: bo
 
 
 def _memory(world: str) -> Memory:
-    return Forever() if world == "stationary" else EDetector()
+    return {"stationary": Forever(), "tidal": Tide()}.get(world) or EDetector()
 
 
 def _pending(answers: str, several: bool) -> Pending:

@@ -64,6 +64,7 @@ from ..slots.memory import (
     RestartEvery,
     RestartOnChange,
     SlidingWindow,
+    Tide,
 )
 from ..slots.pending import Censored, Hallucinated, Ignored, NearestMeans, Pending
 from ..slots.pruning import Never, Pruning
@@ -215,7 +216,8 @@ _DELAY = ["delay"]  # It is learned.
 # For each slot, the base class of what fills it, and the schemas by `type`.
 PARTS: dict[str, tuple[type, dict[str, Schema]]] = {
     "memory": (Memory, _named(
-        SlidingWindow, RestartEvery, RestartDoubling, RestartAt, RestartOnChange, Discount, DriftBank, AllOf, EDetector,
+        SlidingWindow, RestartEvery, RestartDoubling, RestartAt, RestartOnChange, Discount, DriftBank, Tide, AllOf,
+        EDetector,
     )),
     "explore": (Explore, _named(
         InitialDesign, CoordinateSearch, AskAgain, InTurn, Elsewhere, uniform=UniformExploration, floor=Uniform,

@@ -18,6 +18,13 @@ FEW = 30  # effective rows below which a result is said to rest on few
 LARGE_SHARE = 0.2  # of all weight in one row
 COVERED = 0.95  # share of a policy's choices that the log should cover
 UNLIKELY = 4.0  # standard errors
+BLOCKS, FEWEST, ROWS = (
+    10,
+    4,
+    50,
+)  # most and fewest parts of the log whose levels are compared, and the least rows of each
+TAKEN, SAID = 3, 10  # rows of an action that is there all the time, and effective rows, in each part
+CREDIT = 0.2  # of the differences between the averages of actions: a smaller credit misleads nobody
 UNIFORM = "`explore=nr.slots.Uniform(0.1)`"
 FLOOR = f"Next time make some decisions at random: {UNIFORM}. A twentieth to a fifth of them is enough for most logs."
 MORE = "They are few altogether: log more of them."
@@ -97,7 +104,7 @@ def cautions(
         overlap: share of the policy's choices that the log could have made, or None if the log does not tell.
     """
     missing = _silent(log) or _unequal(log)
-    found = [_overlap(log, weights, effective, overlap), _wrong(check), missing, _drift(log, weights)]
+    found = [_overlap(log, weights, effective, overlap), _wrong(check), missing, _drift(log, weights), _tide(log)]
     return [sentence for sentence in found if sentence is not None]
 
 
@@ -200,4 +207,45 @@ def _drift(log: Log, weights: Array) -> str | None:
         f"What the policy earns changed on the way: {numeral(values[0], 3)} in the first half of the log, "
         f"{numeral(values[1], 3)} in the second. The estimate is the mean over the log, and no forecast: evaluate the "
         "last part by itself."
+    )
+
+
+def _tide(log: Log) -> str | None:
+    """Returns a caution if an action was taken more, or less, while the level of all rewards was high.
+
+    The level of a part of the log is what one mix of actions, that of the whole log, earns there by inverse
+    propensities. So it does not move because actions did. It is of the actions that were there all the time.
+    """
+    told = ~np.isnan(log.rewards)
+    taken, rewards, propensities = log.taken[told], log.rewards[told], log.propensities[told]
+    n, count = len(taken), len(log.actions)
+    parts = min(BLOCKS, n // ROWS)
+    if parts < FEWEST:
+        return None
+    part = np.arange(n) * parts // n
+    plays = np.bincount(part * count + taken, minlength=parts * count).reshape(parts, count).astype(float)
+    always, total, sizes = plays.min(axis=0) >= TAKEN, plays.sum(axis=0), plays.sum(axis=1)
+    weights: Array = np.where(always[taken], total[taken] / n / propensities, 0.0)
+    sums, squares = np.bincount(part, weights), np.bincount(part, weights**2)
+    if count < 2 or (sums**2 < SAID * squares).any() or not squares.all():
+        return None
+    levels = np.bincount(part, weights * rewards) / sums
+    errors = np.bincount(part, (weights * (rewards - levels[part])) ** 2) / sums**2
+    known = np.flatnonzero(total >= FEW)
+    apart = plays[:, known] / total[known] - sizes[:, None] / n  # the parts in which an action was taken more
+    credit, error = levels @ apart, np.sqrt(errors @ apart**2)
+    averages = np.bincount(taken, rewards, minlength=count)[known] / total[known]
+    clear = np.abs(credit) > np.maximum(UNLIKELY * error, CREDIT * np.ptp(averages)) + 1e-9 * np.abs(levels).max()
+    if not clear.any():
+        return None
+    found = int(np.where(clear, np.abs(credit), 0.0).argmax())
+    high = levels > float(levels @ sizes) / n
+    shares = [float(plays[at, known[found]].sum() / sizes[at].sum()) for at in (~high, high)]
+    level = [numeral(float(levels[at] @ sizes[at] / sizes[at].sum()), 2) for at in (~high, high)]
+    return (
+        f"Shares and level moved together: {shown(log.actions[known[found]])} had {shares[0]:.0%} of the decisions "
+        f"where the level of all rewards was {level[0]}, and {shares[1]:.0%} where it was {level[1]}. Its plain average "
+        f"is {numeral(abs(credit[found]), 2)} too {'high' if credit[found] > 0.0 else 'low'} for that, and so is what a "
+        "reward model makes of it. Estimates by inverse propensities are not affected. For the next run "
+        '`world="tidal"` learns the level apart.'
     )

@@ -12,6 +12,7 @@ has gradients. A `Belief` holds the posterior of the answered trials, and one of
 | | `RatePosterior` | rewards are clicks, counts or bounded | - | N r + r^2 |
 | | `DriftingPosterior`, `BankPosterior` | f drifts at one rate, or at one of J | - | J (N r + r^2) |
 | | `OutOfSequencePosterior` | either of these, with late answers | log t copies | 2 n + 4 steps, n rounds back |
+| both | `TidalPosterior` | a common level moves, of rates or linear models | t / 10 periods | as its arms |
 | | `AveragedArms` | several lengthscales are compared | as its parts | the sum of its parts |
 | | `ArmBatch` | many worlds of low rank advance together | - | as each alone |
 | rows | `PointPosterior` | otherwise | n points observed | n^2 |

@@ -35,5 +35,6 @@ from .protocol import AtPoints as AtPoints
 from .protocol import Gradients as Gradients
 from .protocol import Posterior as Posterior
 from .protocol import RevisablePosterior as RevisablePosterior
+from .tidal import TidalPosterior as TidalPosterior
 from .weight_space import MOST_FEATURES as MOST_FEATURES
 from .weight_space import WeightSpacePosterior as WeightSpacePosterior

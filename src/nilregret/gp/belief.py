@@ -30,6 +30,7 @@ from .drifting import Chain, OutOfSequencePosterior
 from .mixture import AnyPath, Averaged, AveragedArms, AveragedPoints, path_of
 from .points import PointPosterior
 from .protocol import AtPoints, Gradients, Posterior, RevisablePosterior
+from .tidal import TidalPosterior
 
 P = TypeVar("P", bound=Posterior)
 
@@ -37,7 +38,7 @@ P = TypeVar("P", bound=Posterior)
 def _variance_only(posterior: P, observed: P) -> P:
     if isinstance(posterior, Averaged) and isinstance(observed, Averaged):
         return cast(P, posterior.following(observed))
-    if isinstance(posterior, OutOfSequencePosterior | RatePosterior):
+    if isinstance(posterior, OutOfSequencePosterior | RatePosterior | TidalPosterior):
         return cast(P, posterior.variance_only())
     return posterior.copy()
 
@@ -144,7 +145,7 @@ class Belief(ABC, Generic[P]):
         # Without pending trials both posteriors have the same variance, and only the observed one rounds consistently.
         if self.with_pending.count == self.observed.count:
             return self.observed
-        if isinstance(self.with_pending, OutOfSequencePosterior | RatePosterior):
+        if isinstance(self.with_pending, OutOfSequencePosterior | RatePosterior | TidalPosterior):
             return cast(P, self.with_pending.deviations_from(cast(Any, self.observed)))
         return self.with_pending
 
@@ -219,7 +220,9 @@ class Belief(ABC, Generic[P]):
 
 
 @final
-class TableBelief(Belief[ArmPosterior | OutOfSequencePosterior | Chain | RatePosterior | AveragedArms]):
+class TableBelief(
+    Belief[ArmPosterior | OutOfSequencePosterior | Chain | RatePosterior | AveragedArms | TidalPosterior]
+):
     """A belief over finitely many cells, given by index."""
 
     joins: ClassVar[bool] = True

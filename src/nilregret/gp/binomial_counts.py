@@ -135,6 +135,7 @@ class RatePosterior(RevisablePosterior):
         self.plays = np.zeros(arms, dtype=np.int64)
         self._average, self._scatter = np.zeros(arms), np.zeros(arms)
         self._learns = True
+        self.lifted = 0.0  # average level of the rewards, which the targets lack (`nilregret.gp.tidal`), reward units
         mean, scale, variance = self._rates.start
         self._noise = np.full(arms, variance)
         self._scales = _Scales(mean - self._center, scale, scale * float(LIKELY_OWN / LIKELY_SMOOTH))
@@ -277,7 +278,7 @@ class RatePosterior(RevisablePosterior):
     def _fit(self) -> None:
         """Estimates variances from the mean, then m and the scales of g and h, and computes everything again."""
         if self._learns and self.count > 0:
-            believed = self.predict()[0] + self._center
+            believed = self.predict()[0] + self._center + self.lifted
             noise = self._rates.variances(believed, self.plays, self._scatter)
             if (noise > 0.0).all():
                 self._noise = noise
@@ -289,7 +290,7 @@ class RatePosterior(RevisablePosterior):
         plays, averages = self.plays[played], self._average[played]
         error = self._noise[played] / plays
         pooled = float(plays @ averages / plays.sum())
-        unit = self._rates.unit(pooled + self._center, float(plays @ self._noise[played] / plays.sum()))
+        unit = self._rates.unit(pooled + self._center + self.lifted, float(plays @ self._noise[played] / plays.sum()))
         best, found = -math.inf, self._scales
         shape, rest = self._shape[played], self._rest[played]
         for smooth in SMOOTH:
@@ -326,7 +327,7 @@ class RatePosterior(RevisablePosterior):
     @property
     def scales(self) -> tuple[float, float, float]:
         """M in reward units, and the standard deviations of g and h in use."""
-        return self._scales.mean + self._center, self._scales.smooth, self._scales.own
+        return self._scales.mean + self._center + self.lifted, self._scales.smooth, self._scales.own
 
     @property
     def rates(self) -> Rates:
@@ -341,7 +342,7 @@ class RatePosterior(RevisablePosterior):
     @property
     def averages(self) -> Array:
         """Average reward of each arm, reward units, `(N,)`."""
-        return self._average + self._center
+        return self._average + self._center + self.lifted
 
     @property
     def scatter(self) -> Array:
@@ -351,7 +352,7 @@ class RatePosterior(RevisablePosterior):
     @property
     def reward_means(self) -> Array:
         """Posterior mean of each arm, reward units, `(N,)`."""
-        return np.asarray(self._offset + (1.0 - self._taken) * self._mean + self._center)
+        return np.asarray(self._offset + (1.0 - self._taken) * self._mean + self._center + self.lifted)
 
     # -- predictions ---------------------------------------------------------------------------------------------
 
@@ -441,6 +442,8 @@ class OwnRates:
         plays, total = posterior.plays, float(posterior.plays.sum())
         self._plays, played = plays, plays > 0
         shares = (self._sign * posterior.averages - self._low) / self._span
+        if posterior.lifted:  # The arm of a bad day, on an average day, may be beyond what is possible.
+            shares = np.clip(shares, 0.0, math.inf if self._counts else 1.0)
         sums = np.where(played, plays * shares, 0.0)
         pooled = (float(sums.sum()) + 0.5) / (total + 1.0)
         scatter = float(posterior.scatter.sum()) / self._span**2

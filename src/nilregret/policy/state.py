@@ -59,6 +59,7 @@ class State:
         by_rows = policy.refit is not None and policy.refit.by_rows
         engine = make_engine(policy.domain, policy.context, policy.search, policy.sketch, seed=seed, by_rows=by_rows)
         engine.drifts, engine.runs = policy.memory.drift() is not None, policy.switching is not None
+        engine.tides = policy.memory.tides
         self.outputs = Outputs(policy, engine, self.rounds, seed=seed, late=late)
         self.reward = self.outputs.reward
         self.memory = MemoryRunner(policy, self.rounds, self.outputs)

@@ -32,9 +32,10 @@ from .._utils.randomness import Rng
 from ..domains.domain import Arms
 from ..errors import InvalidInput
 from ..gp import Bank, Belief, RepeatedPlays
-from ..gp.binomial_counts import OwnRates, RatePosterior, RatePrior
+from ..gp.binomial_counts import OwnRates, RatePrior
 from ..gp.fitting import Standardization
 from ..gp.mixture import Ensemble
+from ..gp.tidal import rates_of
 from ..gp.warping import AnyWarp, warped_std
 from ..kernels import Kernel
 from ..kernels.factorization import LEAST_REGULARIZATION
@@ -422,8 +423,9 @@ class TrainedPosterior:
             belief.put_all([self._entry(entry.trial) for entry in known], [entry.target for entry in known])
         cells = np.array([self.engine.cell_now(trial) for trial in trials])
         observed = belief.observed
-        if isinstance(observed, RatePosterior):  # Its own draws are for decisions, and too sure of the best arm.
-            return self.units.back(OwnRates(observed).draws(rng, cells, size))
+        rates = rates_of(observed)
+        if rates is not None:  # Its own draws are for decisions, and too sure of the best arm.
+            return self.units.back(OwnRates(rates).draws(rng, cells, size))
         return self.units.back(observed.sample(rng, cells, size=size))
 
     def predictions(self, trial: Trial) -> Prediction:

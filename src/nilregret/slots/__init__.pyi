@@ -58,6 +58,7 @@ from .memory import RestartDoubling as RestartDoubling
 from .memory import RestartEvery as RestartEvery
 from .memory import RestartOnChange as RestartOnChange
 from .memory import SlidingWindow as SlidingWindow
+from .memory import Tide as Tide
 from .objective import Change as Change
 from .objective import Objective as Objective
 from .objective import PenaltyState as PenaltyState

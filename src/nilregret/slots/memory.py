@@ -206,6 +206,7 @@ class Memory(Part):
     """The trials that count. A memory that overrides nothing counts all trials and proves nothing."""
 
     keeps_all: ClassVar[bool] = False  # True if every reward counts forever, as the theorems assume
+    tides: bool = False  # True if a common level of all rewards moves, which is learned apart from the arms
 
     def check(self, policy: Policy) -> None:
         """Raises `InvalidInput` if f drifts under fits, or at several rates on a continuous domain."""
@@ -536,6 +537,50 @@ class Discount(Memory):
 @final
 @described
 @dataclass(frozen=True)
+class Tide(Memory):
+    """All trials, on a common level of the rewards that moves with time (`nilregret.gp.tidal`).
+
+    A reward is that of its arm, plus the level of its trial. The level is learned apart from the arms, so an arm that
+    was played more on good days is not credited for them. Trials are compared with others of their time, by number.
+    For clicks, counts and bounded rewards on arms (`nr.auto(arms, reward=...)`), and for linear models of arms under
+    contexts (`nr.slots.ArmModels`).
+
+    >>> import nilregret as nr
+    >>> policy = nr.auto(nr.Arms(range(3)), reward="bernoulli").using(memory=nr.slots.Tide())
+    >>> policy == nr.auto(nr.Arms(range(3)), reward="bernoulli", world="tidal")
+    True
+    """
+
+    tides = True
+
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` for policies that learn no level."""
+        super().check(policy)
+        check_tide(policy)
+
+
+def check_tide(policy: Policy) -> None:
+    """Raises `InvalidInput` if a level that moves does not go with the other parts of a policy."""
+    if policy.models is None and policy.objective.learned(policy) is None:
+        raise InvalidInput(
+            "`Tide` is for clicks, counts and bounded rewards on arms, without constraints or a drift, and for "
+            "`ArmModels`: posteriors with a kernel of their own have no level beside the arms.",
+            advice='Take `nr.auto(arms, reward="bernoulli", world="tidal")`, or give contexts and regret="cumulative".',
+        )
+    if policy.switching is not None:
+        raise InvalidInput("Under `Tide` each trial has a level of its own: leave `switching` out.")
+    if any(type(part).watch is not Memory.watch for part in parts_of(policy.memory)):
+        raise InvalidInput(
+            "A detector takes a level that moves for a change of the arms: put `SlidingWindow` or `RestartEvery` "
+            "beside `Tide`, or leave one of the two out."
+        )
+    if policy.confidence.likelihood:
+        raise InvalidInput("`LikelihoodRatio` bounds rates that stand still: leave it or `Tide` out.")
+
+
+@final
+@described
+@dataclass(frozen=True)
 class AllOf(Memory):
     """The trials that count for all of several memories: `AllOf((nr.slots.EDetector(), nr.slots.DriftBank()))`.
 
@@ -602,6 +647,11 @@ class AllOf(Memory):
     def weighs(self) -> bool:
         """True if all memories let answers have a noise of their own."""
         return all(memory.weighs for memory in self.parts)
+
+    @property
+    def tides(self) -> bool:  # type: ignore[override]  # a class attribute elsewhere
+        """True if some memory has a level that moves."""
+        return any(part.tides for part in self.parts)
 
     def drift(self) -> Drift:
         """Returns the drift of the part that has one."""

@@ -201,6 +201,8 @@ def _check_predictions(study: Study, data: TrainingData, engine: Engine[Any]) ->
     policy: Any = study.policy
     if posterior.models is not None and not policy.plain:
         return  # The units were learned from early trials, of which some may be forgotten.
+    if policy.memory.tides:
+        return  # Levels were learned with the arms as they were known then.
     prior = Prior(
         posterior.in_use, posterior.ridge, known=posterior.known, bank=posterior.bank, models=posterior.models
     )

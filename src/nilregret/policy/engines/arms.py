@@ -23,6 +23,7 @@ from ...gp import (
     RatePosterior,
     RepeatedPlays,
     TableBelief,
+    TidalPosterior,
 )
 from ...gp.choice import posterior_on_arms
 from ...kernels import Kernel
@@ -48,7 +49,7 @@ from .base import (
     table,
 )
 
-OnArms = ArmPosterior | AveragedArms | OutOfSequencePosterior | RatePosterior
+OnArms = ArmPosterior | AveragedArms | OutOfSequencePosterior | RatePosterior | TidalPosterior
 
 ALONE = 10_000  # cells beyond which OpenBLAS shares even sums of vectors, whose threads cost more than they save
 
@@ -82,7 +83,8 @@ class ArmEngine(Engine[TableBelief]):
     def _posterior(self, prior: Prior) -> OnArms:
         kernel, regularization, drift, known, bank, noise_variance, _ = prior
         if known is not None:
-            return RatePosterior(kernel, self._table.points, known, regularization=regularization)
+            rates = RatePosterior(kernel, self._table.points, known, regularization=regularization)
+            return TidalPosterior(rates) if self.tides else rates
         if bank is not None:
             each = bank.posteriors(lambda one, ridge: posterior_on_arms(self._table, one, ridge), regularization)
             return AveragedArms(bank, each)
@@ -104,11 +106,11 @@ class ArmEngine(Engine[TableBelief]):
         return arm if self.context is None else self._row(context) * len(self.domain) + arm
 
     def entry(self, trial: Trial) -> int | RepeatedPlays:
-        """Returns the index in the table, with the round if f drifts (`OutOfSequencePosterior.entry`)."""
+        """Returns the index in the table, with the round if f drifts (`OutOfSequencePosterior`) or a level moves."""
         cell = trial.arm if trial.arm is not None and self.context is None else self.cell(trial)
         if trial.repeats > 1:
             return RepeatedPlays(cell, trial.times, trial.scatter)
-        return cell + trial.number * len(self._table) if self.drifts else cell
+        return cell + trial.number * len(self._table) if self.drifts or self.tides else cell
 
     def cell_now(self, trial: Trial) -> int:
         """Returns the index in the table."""

@@ -292,6 +292,7 @@ class Engine(Copyable, ABC, Generic[B]):
         context: the domain of contexts, or None.
         outputs: the number of functions that are learned, the reward among them.
         drifts: whether these functions change in each round.
+        tides: whether a common level of the rewards moves.
         runs: whether a point is played many times in a row.
         now: the round of predictions, if functions drift.
         blas: the context of a decision and its updates, which sets the number of BLAS threads where that matters.
@@ -301,6 +302,7 @@ class Engine(Copyable, ABC, Generic[B]):
     context: Domain | None
     outputs: int = 1
     drifts: bool = False
+    tides: bool = False
     runs: bool = False
     now: int = 0
     blas: AbstractContextManager[object] = nullcontext()
@@ -332,7 +334,7 @@ class Engine(Copyable, ABC, Generic[B]):
 
     @abstractmethod
     def entry(self, trial: Trial) -> Any:
-        """Returns the entry of a trial in a belief: its cell, with its round if functions drift."""
+        """Returns the entry of a trial in a belief: its cell, with its round if functions drift or a level moves."""
 
     @abstractmethod
     def cell_now(self, trial: Trial) -> Any:

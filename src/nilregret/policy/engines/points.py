@@ -23,6 +23,7 @@ from ...gp import AtPoints, AveragedPoints, CandidateMoments, PointBelief, Point
 from ...gp.choice import posterior_at_points
 from ...gp.context_bank import ContextPosterior
 from ...gp.per_arm import arm_columns
+from ...gp.tidal import TidalPosterior
 from ...kernels import Kernel, Matern
 from ...slots.envelope import Bounds, Envelope
 from ...storage.record import Trial
@@ -82,7 +83,8 @@ class PointEngine(Engine[PointBelief]):
         kernel, regularization, drift, _, bank, _, models = prior
         if models is not None and isinstance(self.domain, Arms):
             of_arms = ContextPosterior(kernel, self.domain, self.before, models, regularization=regularization)
-            return PointBelief(cast(Any, of_arms))  # On arms nobody asks for gradients or landmarks.
+            belief = TidalPosterior(of_arms) if self.tides else of_arms
+            return PointBelief(cast(Any, belief))  # On arms nobody asks for gradients or landmarks.
         columns = self.domain.dimension + (0 if self.context is None else self.context.dimension)
         if bank is not None:
             each = bank.posteriors(lambda one, ridge: self._posterior(one, columns, ridge), regularization)
@@ -115,10 +117,12 @@ class PointEngine(Engine[PointBelief]):
         return row_of(trial)
 
     def entry(self, trial: Trial) -> Array | RepeatedPlays:
-        """Returns the row of a trial, after its round if f drifts."""
+        """Returns the row of a trial, after its round if f drifts or a level moves."""
         if trial.repeats > 1:
             return RepeatedPlays(row_of(trial), trial.times, trial.scatter)
-        return row_of(trial) if not self.drifts else np.concatenate([[float(trial.number)], row_of(trial)])
+        return (
+            row_of(trial) if not (self.drifts or self.tides) else np.concatenate([[float(trial.number)], row_of(trial)])
+        )
 
     def cell_now(self, trial: Trial) -> Array:
         """Returns the row of a trial, after the present round if f drifts."""

@@ -46,6 +46,7 @@ from ...errors import InvalidInput
 from ...gp import Posterior, RatePosterior
 from ...gp.binomial_counts import OwnRates
 from ...gp.spectrum import Spectrum, spectrum_of_features, spectrum_of_points
+from ...gp.tidal import rates_of
 from ...kernels.factorization import pivoted_cholesky, tolerance
 from ...serialize import described
 from ..base import Policy
@@ -411,9 +412,8 @@ class RateQuantiles(Confidence):
     def bounds(self, t: int, progress: Progress) -> Bounds:  # noqa: ARG002
         """Returns the quantiles of the rates of all rewards so far."""
         answers = progress.posterior if progress.answers is None else progress.answers
-        return (
-            _Quantiles(answers, self.deviations) if isinstance(answers, RatePosterior) else Symmetric(self.deviations)
-        )
+        rates = rates_of(answers)
+        return Symmetric(self.deviations) if rates is None else _Quantiles(rates, self.deviations)
 
 
 @final
