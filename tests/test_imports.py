@@ -270,8 +270,8 @@ def test_what_ties_is_sorted_stably():
 
 
 # The size of the house. Whoever adds more changes the number in the same commit, and says why in a line.
-LINES = 63_526  # of code
-MODULES = 420
+LINES = 63_760  # of code
+MODULES = 421
 IMPORTS = 10.4  # per cent of the lines of code
 SMALL = 10  # modules under 40 lines of code, but for faces
 

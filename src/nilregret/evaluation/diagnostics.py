@@ -18,11 +18,8 @@ FEW = 30  # effective rows below which a result is said to rest on few
 LARGE_SHARE = 0.2  # of all weight in one row
 COVERED = 0.95  # share of a policy's choices that the log should cover
 UNLIKELY = 4.0  # standard errors
-BLOCKS, FEWEST, ROWS = (
-    10,
-    4,
-    50,
-)  # most and fewest parts of the log whose levels are compared, and the least rows of each
+BLOCKS, FEWEST = 10, 4  # most and fewest parts of the log whose levels are compared
+ROWS = 50  # of each part, at least
 TAKEN, SAID = 3, 10  # rows of an action that is there all the time, and effective rows, in each part
 CREDIT = 0.2  # of the differences between the averages of actions: a smaller credit misleads nobody
 UNIFORM = "`explore=nr.slots.Uniform(0.1)`"
@@ -244,8 +241,8 @@ def _tide(log: Log) -> str | None:
     level = [numeral(float(levels[at] @ sizes[at] / sizes[at].sum()), 2) for at in (~high, high)]
     return (
         f"Shares and level moved together: {shown(log.actions[known[found]])} had {shares[0]:.0%} of the decisions "
-        f"where the level of all rewards was {level[0]}, and {shares[1]:.0%} where it was {level[1]}. Its plain average "
-        f"is {numeral(abs(credit[found]), 2)} too {'high' if credit[found] > 0.0 else 'low'} for that, and so is what a "
-        "reward model makes of it. Estimates by inverse propensities are not affected. For the next run "
+        f"where the level of all rewards was {level[0]}, and {shares[1]:.0%} where it was {level[1]}. Its plain "
+        f"average is {numeral(abs(credit[found]), 2)} too {'high' if credit[found] > 0.0 else 'low'} for that, and so "
+        "is what a reward model makes of it. Estimates by inverse propensities are not affected. For the next run "
         '`world="tidal"` learns the level apart.'
     )
