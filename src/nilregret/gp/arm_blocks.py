@@ -117,6 +117,10 @@ class ArmBlocks(Copyable):
             first = kept**2 * first + (1.0 - kept**2) * z[0]
         return mean + center * first if center else mean, variance
 
+    def begin_again(self) -> None:
+        """Makes what was left out of a stored state: the room to grow, and the cache of rough variances."""
+        self._room, self._rough = np.zeros((0, self.size, self.size)), RoughVariances()
+
     @property
     def large(self) -> bool:
         """True if a prediction of all blocks takes much longer than `predict_roughly`."""

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from .._utils.randomness import Rng
 from ..domains.domain import Arms
 from ..kernels import Kernel
 from ..kernels.factorization import covariance_root, draws_of_root
+from .arm_blocks import ArmBlocks
 from .linear_model import Candidate, LinearModel, Standard, Waves, paired
 from .protocol import Posterior
 from .screening import Moments
@@ -107,6 +108,14 @@ class ContextPosterior(Posterior):
 
     OWNED = ("_early", "_late", "_log_weights")
     OWNED_EACH = ("_models",)
+    LEARNED = (
+        "count", "_early", "_is_early", "_late", "_since", "_center", "_unit", "_log_weights", "_models",
+        "_of_contexts",
+    )  # fmt: skip
+    PARTS: ClassVar[dict[str, tuple[type, tuple[str, ...]]]] = {
+        "model": (LinearModel, ()), "blocks": (ArmBlocks, ("_room", "_rough")), "waves": (Waves, ()),
+        "standard": (Standard, ()), "seen": (_Seen, ()),
+    }  # fmt: skip
 
     def __init__(
         self, kernel: Kernel, arms: Arms, columns: int, candidates: tuple[Candidate, ...], *, regularization: float
@@ -205,6 +214,16 @@ class ContextPosterior(Posterior):
         """Returns the context and the arm of a row."""
         row = np.asarray(row, dtype=float)
         return row[: self._columns], int(self._arms.index(row[None, self._columns :])[0])
+
+    def learned(self) -> dict[str, Any]:
+        """Returns all that observations have changed, by the names of attributes. The values are those in use."""
+        return {name: vars(self)[name] for name in self.LEARNED}
+
+    def take(self, learned: dict[str, Any]) -> None:
+        """Takes over what a posterior of the same prior has learned, to the bit."""
+        vars(self).update({name: learned[name] for name in self.LEARNED})
+        for model in self._models.values():
+            model.blocks.begin_again()
 
     def add_arms(self, arms: Arms) -> bool:
         """Takes over more arms, of which nothing is known, to the bit as if they had been there from the start.

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, NamedTuple, cast, final
 
@@ -290,7 +290,8 @@ class TrainedPosterior:
         entry_of = self._entry
         self._batches.append(([entry_of(trial) for trial, _ in entries], [target for _, target in entries]))
         if self._of_rewards and all(trial.reward is not None for trial, _ in entries):
-            self._unmade += [trial for trial, _ in entries]
+            trials = (trial for trial, _ in entries)
+            self._unmade.extend(trials if self._trial_of is None else (trial.number for trial in trials))
             return
         for entry in entries:
             self.entries[entry.trial.number] = entry
@@ -304,13 +305,24 @@ class TrainedPosterior:
         entry = self.engine.entry(trial) if trial.std is None else self._entry(trial)
         self._batches.append(([entry], [target]))
         if self._of_rewards:
-            self._unmade.append(trial)
+            self._unmade.append(trial if self._trial_of is None else trial.number)
         else:
             self._entries[trial.number] = Entry(trial, target)
 
     def read_trials(self, trial_of: Callable[[int], Trial]) -> None:
-        """Sets the function that makes the trials of `learn_cell` by number, for whoever looks at one."""
-        self._unmade, self._trial_of = array("q"), trial_of
+        """Sets the function that returns trials by number, so that only their numbers are held."""
+        known = self._unmade if self._trial_of is not None else (trial.number for trial in self._unmade)
+        self._unmade, self._trial_of = array("q", known), trial_of
+
+    @property
+    def learned(self) -> list[int]:
+        """Numbers of the trials of all entries, in the order in which they were learned. No entry is made."""
+        numbers = self._unmade if self._trial_of is not None else (trial.number for trial in self._unmade)
+        return [*self._entries, *numbers]
+
+    def take(self, numbers: Iterable[int], trial_of: Callable[[int], Trial]) -> None:
+        """Takes over entries of rewards, by number, which a belief has learned that is as this one will be."""
+        self._entries, self._unmade, self._trial_of = {}, array("q", numbers), trial_of
 
     def learn_cell(self, number: int, cell: Any, reward: float) -> None:
         """Adds the reward of a play to the belief. Its entry is made when somebody looks at it."""

@@ -14,6 +14,7 @@ from typing import NamedTuple, overload
 from .._utils.checks import Array, many, shown
 from ..errors import StorageError, TrialError
 from .changes import StudyChange
+from .early_trials import EarlyTrials
 from .trial import NO_CURVE, EventKind, Measured, Other, Report, Trial
 
 __all__ = ["Event", "Record", "Trial", "describe_answer"]
@@ -37,14 +38,14 @@ class Record(Sequence[Trial]):
     """The trials of a study by number. Trials are only appended and updated.
 
     Attributes:
-        trials: the trials by number, a list that only the record changes.
+        trials: the trials by number, a list that only the record changes. Of a long record see `EarlyTrials`.
         order: the order of the last event.
         changes: the changes of the study that are no events of trials, in order.
         events: the number of the trial of each id that a caller gave (`Study.ask(event=)`).
     """
 
     def __init__(self) -> None:
-        self.trials: list[Trial] = []
+        self.trials: list[Trial] | EarlyTrials = []
         self.changes: tuple[StudyChange, ...] = ()
         self.order = 0  # The order of the last event.
         self.events: dict[str, int] = {}  # The trial of each id that a caller gave.
@@ -62,7 +63,14 @@ class Record(Sequence[Trial]):
     def __getitem__(self, index: int | slice) -> Trial | Sequence[Trial]:
         return self.trials[index]
 
+    @property
+    def at_hand(self) -> Sequence[Trial]:
+        """The trials that are held in memory: all of them, or the recent ones of a long record."""
+        return self.trials if isinstance(self.trials, list) else self.trials.at_hand
+
     def __repr__(self) -> str:
+        if not isinstance(self.trials, list):
+            return f"Record({many(len(self), 'trial')}, most in the storage alone)"
         states = [trial.state for trial in self.trials]
         counts = [f"{states.count('observed')} observed", f"{states.count('pending')} pending"]
         counts += [f"{states.count('failed')} failed"]

@@ -37,6 +37,7 @@ from .base import (
 from .changes import ARM_KINDS, StudyChange, change_of, change_text
 from .database import HEAD, SUMMARY, Database, Statements, newer
 from .rows import NOBODY, NoteStatements, RowReader, note_rows, outcome, owner, question, report_of
+from .snapshots import Snapshots
 from .sqlite import SCHEME, SqliteDatabase
 from .tables import FORMAT, STUDY_FORMAT, Tables
 from .trial import Report, Trial
@@ -224,6 +225,7 @@ class SqlStorage(Storage, KeepsNotes):
         self._statements = Statements(self._database)
         self._written: dict[Identity, _Written] = {}  # A new study may have the id of a deleted one.
         self._notes = NoteStatements(self.tables.notes, self._database.engine.dialect.name, self._database.text)
+        self.snapshots = Snapshots(self._database)
         try:
             self._prepare(make=make)
         except BaseException:
@@ -337,6 +339,7 @@ class SqlStorage(Storage, KeepsNotes):
             for table in (self.tables.trials, self.tables.steps, self.tables.arms):
                 connection.execute(sql.delete(table).where(table.c.study == study.id))
             connection.execute(sql.delete(studies).where(studies.c.id == study.id))
+            self.snapshots.delete(connection, study)
             self._written.pop(study.identity, None)
 
     def _find(self, connection: sql.Connection, name: str) -> StoredStudy | None:

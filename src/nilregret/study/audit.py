@@ -116,6 +116,21 @@ class Auditor:
         self._check_orders(fresh, [*changes, *steps], known)
         return News(self._decoded(fresh), found.stamp, changes, steps)
 
+    def prepare(self, known: Record) -> None:
+        """Reads the changes of a record that was not read trial by trial."""
+        self._check_changes((), known)
+
+    def again(self, trials: Sequence[Trial]) -> list[Trial]:
+        """Returns trials that were read once more, after the checks of each by itself.
+
+        Raises:
+            StorageError: a trial cannot be right.
+        """
+        for trial in trials:
+            self._check_new(trial, None)
+            self._check_outcome(trial)
+        return self._decoded(list(trials))
+
     def _are_known(self, stored: Sequence[Report], fresh: int, known: Record) -> bool:
         """Returns whether the last known event is a report, which the storage still has."""
         again = list(stored[: len(stored) - fresh])  # At most the last known event.

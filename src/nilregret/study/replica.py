@@ -27,6 +27,7 @@ from ..storage.base import Change, News
 from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.record import Event, Record
 from ..storage.trial import EventKind, Fit, Report, Trial, Verdict
+from . import snapshots
 from .arms import Roster
 from .direction import (
     PLAIN,
@@ -111,6 +112,7 @@ class Replica:
         goals: the goal of each objective.
         notes: new notes of the call that is being written.
         curves: the curves of trials as the pruning rule sees them.
+        due: the event after which a snapshot is written.
     """
 
     def __init__(
@@ -137,6 +139,7 @@ class Replica:
         self._backup: AnyState | None = None  # The state before that call, if a copy is cheaper than a rebuild.
         self._seconds = 0.0  # The duration of recent calls.
         self._contention = 0  # Calls for which other writers are still expected.
+        self.due = math.inf
         survives_forks(self)
         with self.lock:
             self.rebuild()
@@ -166,10 +169,12 @@ class Replica:
         """Runs a call and commits what it `put`, all or nothing. If another process was faster, the call runs again."""
         if self.handle is not None:
             with self._writing:
-                while True:
+                result: R | _NotBegun = _NotBegun()
+                while isinstance(result, _NotBegun):
                     result = self._commit(self.handle, partial(act, *args, **more))
-                    if not isinstance(result, _NotBegun):
-                        return result
+            if self.record.order >= self.due:
+                snapshots.keep(self)
+            return result
         with self._plain_lock:  # Whatever an interrupt leaves half done has set `_valid` to False.
             if not self._valid:
                 self.rebuild()
@@ -265,6 +270,10 @@ class Replica:
 
     def _roll_back(self) -> None:
         """Restores record and state to before the call that is not in the storage yet."""
+        if self._backup is None and not isinstance(self.record.trials, list):
+            self._uncommitted = False
+            self.rebuild()  # From the snapshot, which is sooner than a replay.
+            return
         self.record.roll_back(self._saved_order, self._changes)
         if self._new:
             self._adopt_all()
@@ -272,13 +281,14 @@ class Replica:
             self._replay()
         else:
             self.state, self._backup = self._backup, None
-        self._current, self._leases = None, Leases(self.record)
+        self._current, self._leases = None, Leases(self.record.at_hand)
         self._mark_saved()
 
     def _replay(self) -> None:
         """Makes the state anew from the record."""
         with no_collection:
             self.state = state_after(self.policy, self._goal, self.trials, seed=self._seed, late=self._late)
+        self.let_go()
 
     @property
     def policy(self) -> AnyPolicy:
@@ -309,6 +319,8 @@ class Replica:
         if self.roster.plays_as(before):
             self.roster.policy, self.roster.spaces = before.policy, before.spaces
             return False
+        if self.roster.spaces is not None:  # Each call then moves all trials to their places in the space of now.
+            self.record.trials = list(self.record.trials)
         self.inputs = Inputs(self.policy, self._goal)
         return True
 
@@ -318,6 +330,7 @@ class Replica:
         if self.handle is not None:
             self._new.append(change)
         self.record.change(change)
+        self.let_go()
         if self._adopt([change]) and not self._extended([change]):
             self._replay()
         self._current = None
@@ -486,6 +499,9 @@ class Replica:
         record, handle = Record(), self.handle
         self._changes.clear()
         self._new.clear()
+        if handle is not None and (found := snapshots.read(handle, self.identity)) is not None:
+            self._open(handle, *found)
+            return
         if handle is None:
             earlier = self.record.as_of(self._saved_order)
             news = News(earlier, UNKNOWN, earlier.changes)
@@ -499,7 +515,36 @@ class Replica:
         self._leases = Leases(record)
         if handle is not None:
             handle.stamp = news.stamp
+        self.due = snapshots.LEAST if snapshots.can_have(handle, self.state, record) else math.inf
         self._valid = True  # This comes last: after an earlier interrupt the next call rebuilds again.
+
+    # -- snapshots -----------------------------------------------------------------------------------------------
+
+    @property
+    def identity(self) -> snapshots.Known:
+        """The identity of the study, for its snapshots."""
+        return snapshots.Known(self.made, self._goal, self._seed)
+
+    @property
+    def in_step(self) -> bool:
+        """True if record, state and storage agree. The caller holds `lock`."""
+        return self._valid and not self._uncommitted
+
+    def _open(self, handle: StoredStudyHandle, record: Record, state: State) -> None:
+        """Takes over record and state as a snapshot has them, and reads what has happened since."""
+        self.record, self.state = record, state
+        self._adopt_all()
+        self.let_go()
+        self._leases, self.due = Leases(record.at_hand), record.order + snapshots.EVERY
+        self._current, self._saved_order, handle.stamp = None, record.order, UNKNOWN
+        self.apply(handle.news(record))
+        self._valid = True  # If there was no news, nothing has said so.
+
+    def let_go(self) -> None:
+        """Lets the state of a long record hold the numbers of trials and not the trials, which the storage has."""
+        if self.handle is not None and not isinstance(self.record.trials, list):
+            self.handle.prepare(self.record)
+            snapshots.let_go(self.state, self)
 
     def apply(self, news: News) -> None:
         """Adds trials and changes that other processes wrote."""

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast, final
 
 from .._utils.checks import new_study_name
-from ..errors import InvalidInput, NoRegretError
+from ..errors import InvalidInput, NoRegretError, StorageError
 from ..serialize import loads
 from ..storage.base import KeepsArms, KeepsChanges, KeepsNotes, KeepsSteps, News, Writer
 from ..storage.changes import ARM_KINDS, StudyChange
@@ -21,6 +21,8 @@ from .spaces import Spaces
 if TYPE_CHECKING:
     from ..storage import Storage, StoredStudy
     from ..storage.base import Identity
+    from ..storage.snapshots import Snapshots
+    from ..storage.trial import Trial
 
 UNKNOWN = ""  # The stamp of a record that was not read from a storage.
 
@@ -52,6 +54,29 @@ class StoredStudyHandle:
         """Returns the news after the auditor has checked them."""
         same = known.order > 0 and found.stamp == self.stamp
         return News((), found.stamp) if same else self._auditor.news(found, known)
+
+    @property
+    def snapshots(self) -> Snapshots | None:
+        """The snapshots of the storage, or None if it keeps none."""
+        return getattr(self.storage, "snapshots", None)
+
+    def prepare(self, known: Record) -> None:
+        """Reads the changes of a record that was not read trial by trial."""
+        self._auditor.prepare(known)
+
+    def early(self, first: int, before: int) -> list[Trial]:
+        """Returns the trials from one number to before another, as the storage has them now.
+
+        Raises:
+            StorageError: one of them is gone or damaged.
+        """
+        found = [] if self.snapshots is None else self.snapshots.trials(self.study, first, before)
+        if [trial.number for trial in found] != list(range(first, before)):
+            raise StorageError(
+                f"Trials {first} .. {before - 1} of study {self.study.name!r} are no longer all in the storage. "
+                "Usually the file has been edited or damaged. Restore a copy."
+            )
+        return self._auditor.again(found)
 
     def read_notes(self, keys: Sequence[str]) -> dict[str, str]:
         """Returns the notes of the study under these keys. A storage without notes has none."""

@@ -20,7 +20,7 @@ from ..serialize import loads
 from ..slots.memory import Restart
 from ..slots.objective import SATURATED
 from ..storage.trial import GOING, Trial
-from . import importing
+from . import importing, snapshots
 from .arms import Arm
 from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check
 from .definition import PROPENSITIES, check_facts, constraint_names, settings_as_facts, stored_facts
@@ -215,6 +215,7 @@ class Study(Queries[D]):
     def close(self) -> None:
         """Closes the storage's files and connections. The next call opens them again, and `with study:` closes them."""
         if self.replica.handle is not None:
+            snapshots.keep(self.replica, least=snapshots.AT_CLOSE)
             self.replica.handle.storage.close()
 
     def __enter__(self) -> Self:
@@ -866,8 +867,8 @@ class Study(Queries[D]):
         if len(self.replica.record.trials) < self._next_check:
             return
         with self.replica.lock:
-            trials = self.replica.record[:]
-            self._next_check = next_check(len(trials), constrained=self.policy.constraint_count > 0)
+            trials = self.replica.record.at_hand[:]
+            self._next_check = next_check(len(self.replica.record), constrained=self.policy.constraint_count > 0)
             found = cautions(self.policy, Answered.of(trials), self.replica.state.multipliers)
             if has_channels(self.policy) and self.policy.context is None:
                 probability = self.replica.current().infeasible(None)
