@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, final
 
-from .._utils.executors import survives_forks
+from .._utils.executors import InvalidatingLock, survives_forks
 from .._utils.numerals import exact
 from .._utils.process_setting import no_collection
 from ..errors import InvalidInput, NoRegretError
@@ -44,30 +44,11 @@ from .inputs import Inputs
 from .leases import Leases, renewal
 from .pruning import Curves, pruning_of
 from .queue import Queue
-from .stored import UNKNOWN, StoredStudyHandle, changes_writer, steps_writer
+from .stored import UNKNOWN, StoredStudyHandle, save_call
 from .visits import Units
 
 if TYPE_CHECKING:
     from ..storage.base import Writer
-
-
-@final
-class ReplicaLock:
-    """The lock of record and state. If an interrupt ends its block, the replica is invalidated.
-
-    A state learns when it is read, so even a query may leave the state half changed.
-    """
-
-    def __init__(self, lock: threading.RLock, replica: Replica) -> None:
-        self._lock, self._replica = lock, replica
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and not issubclass(kind, NoRegretError):
-            self._replica.invalidate()
-        self._lock.release()
 
 
 P = ParamSpec("P")
@@ -113,6 +94,7 @@ class Replica:
         notes: new notes of the call that is being written.
         curves: the curves of trials as the pruning rule sees them.
         due: the event after which a snapshot is written.
+        identity: of the study, for its snapshots.
     """
 
     def __init__(
@@ -139,7 +121,7 @@ class Replica:
         self._backup: AnyState | None = None  # The state before that call, if a copy is cheaper than a rebuild.
         self._seconds = 0.0  # The duration of recent calls.
         self._contention = 0  # Calls for which other writers are still expected.
-        self.due = math.inf
+        self.due, self.identity = math.inf, snapshots.Known(policy, goal, seed)
         survives_forks(self)
         with self.lock:
             self.rebuild()
@@ -147,7 +129,7 @@ class Replica:
     def _make_locks(self) -> None:
         self._plain_lock = lock = threading.RLock()
         # A proxy avoids a cycle, so that a dropped study closes its files.
-        self.lock = ReplicaLock(lock, weakref.proxy(self))
+        self.lock = InvalidatingLock(lock, weakref.proxy(self))
         self._writing = threading.RLock()  # One thread of this process writes at a time.
         self._committed = threading.Condition(lock)
 
@@ -245,20 +227,10 @@ class Replica:
             self._contention = CONTENTION
             self._roll_back()
             return None
-        stamp = handle.stamp
-        if self._new:
-            changes_writer(writer, self._new).save_arms(self._new)
-        each = [(before, self.record[number]) for number, before in self._changes.items()]
-        reports = [report for before, after in each for report in after.curve[before and len(before.curve) :]]
-        if reports:
-            steps_writer(writer).save_steps(sorted(reports))
+        each = [Change(before, self.record[number]) for number, before in self._changes.items()]
         if self._has_changes():
-            # A report leaves the row of its trial as it is.
-            changes = [Change(*pair) for pair in each if pair[0] is None or pair[0].last_order != pair[1].last_order]
-            stamp = writer.save(changes, order=self.record.order)
-        if self.notes:
-            cast(Any, writer).write_notes(self.notes)
-        return stamp
+            return save_call(writer, each, self._new, self.notes, order=self.record.order)
+        return handle.stamp
 
     def _mark_saved(self, stamp: str | None = None) -> None:
         """Notes that record and state equal the stored record, under a new stamp or the known one."""
@@ -288,7 +260,7 @@ class Replica:
         """Makes the state anew from the record."""
         with no_collection:
             self.state = state_after(self.policy, self._goal, self.trials, seed=self._seed, late=self._late)
-        self.let_go()
+        snapshots.let_go(self)
 
     @property
     def policy(self) -> AnyPolicy:
@@ -330,7 +302,7 @@ class Replica:
         if self.handle is not None:
             self._new.append(change)
         self.record.change(change)
-        self.let_go()
+        snapshots.let_go(self)
         if self._adopt([change]) and not self._extended([change]):
             self._replay()
         self._current = None
@@ -521,11 +493,6 @@ class Replica:
     # -- snapshots -----------------------------------------------------------------------------------------------
 
     @property
-    def identity(self) -> snapshots.Known:
-        """The identity of the study, for its snapshots."""
-        return snapshots.Known(self.made, self._goal, self._seed)
-
-    @property
     def in_step(self) -> bool:
         """True if record, state and storage agree. The caller holds `lock`."""
         return self._valid and not self._uncommitted
@@ -534,17 +501,11 @@ class Replica:
         """Takes over record and state as a snapshot has them, and reads what has happened since."""
         self.record, self.state = record, state
         self._adopt_all()
-        self.let_go()
+        snapshots.let_go(self)
         self._leases, self.due = Leases(record.at_hand), record.order + snapshots.EVERY
         self._current, self._saved_order, handle.stamp = None, record.order, UNKNOWN
         self.apply(handle.news(record))
         self._valid = True  # If there was no news, nothing has said so.
-
-    def let_go(self) -> None:
-        """Lets the state of a long record hold the numbers of trials and not the trials, which the storage has."""
-        if self.handle is not None and not isinstance(self.record.trials, list):
-            self.handle.prepare(self.record)
-            snapshots.let_go(self.state, self)
 
     def apply(self, news: News) -> None:
         """Adds trials and changes that other processes wrote."""

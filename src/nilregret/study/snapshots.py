@@ -139,13 +139,16 @@ def keep(replica: Any, *, least: int = 0) -> None:
     with replica.lock:
         if replica.record is record and replica.in_step:
             record.trials = without_early(record, count, order, handle.early)
-            replica.let_go()
+            let_go(replica)
 
 
-def let_go(state: object, replica: Any) -> None:
-    """Lets a compact state hold the numbers of trials, and find a trial in the record of its replica."""
-    if is_compact(state):
-        cast(State, state).reward.posterior.read_trials(partial(_trial_of, weakref.ref(replica)))
+def let_go(replica: Any) -> None:
+    """Lets the state of a long record hold the numbers of trials and not the trials, which the storage has."""
+    if replica.handle is None or isinstance(replica.record.trials, list):
+        return
+    replica.handle.prepare(replica.record)
+    if is_compact(replica.state):
+        replica.state.reward.posterior.read_trials(partial(_trial_of, weakref.ref(replica)))
 
 
 def _trial_of(replica: weakref.ref[Any], number: int) -> Trial:

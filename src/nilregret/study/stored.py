@@ -20,7 +20,7 @@ from .spaces import Spaces
 
 if TYPE_CHECKING:
     from ..storage import Storage, StoredStudy
-    from ..storage.base import Identity
+    from ..storage.base import Change, Identity
     from ..storage.snapshots import Snapshots
     from ..storage.trial import Trial
 
@@ -149,6 +149,31 @@ def steps_writer(writer: Writer) -> KeepsSteps:
             advice="SQLite, PostgreSQL and memory keep them. A storage of your own needs `KeepsSteps`.",
         )
     return writer
+
+
+def save_call(
+    writer: Writer, each: Sequence[Change], new: Sequence[StudyChange], notes: Mapping[str, str], *, order: int
+) -> str:
+    """Writes what a call has changed, and returns the new stamp.
+
+    Args:
+        writer: of the transaction.
+        each: changed trials.
+        new: changes of the study.
+        notes: new notes.
+        order: of the last event.
+    """
+    if new:
+        changes_writer(writer, new).save_arms(new)
+    reports = [report for before, after in each for report in after.curve[before and len(before.curve) :]]
+    if reports:
+        steps_writer(writer).save_steps(sorted(reports))
+    # A report leaves the row of its trial as it is.
+    changes = [one for one in each if one.before is None or one.before.last_order != one.after.last_order]
+    stamp = writer.save(changes, order=order)
+    if notes:
+        cast(Any, writer).write_notes(notes)
+    return stamp
 
 
 def words_of(storage: str | Storage) -> str:
