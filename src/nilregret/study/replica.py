@@ -151,9 +151,8 @@ class Replica:
         """Runs a call and commits what it `put`, all or nothing. If another process was faster, the call runs again."""
         if self.handle is not None:
             with self._writing:
-                result: R | _NotBegun = _NotBegun()
-                while isinstance(result, _NotBegun):
-                    result = self._commit(self.handle, partial(act, *args, **more))
+                while isinstance(result := self._commit(self.handle, partial(act, *args, **more)), _NotBegun):
+                    pass
             if self.record.order >= self.due:
                 snapshots.keep(self)
             return result
@@ -499,13 +498,12 @@ class Replica:
 
     def _open(self, handle: StoredStudyHandle, record: Record, state: State) -> None:
         """Takes over record and state as a snapshot has them, and reads what has happened since."""
-        self.record, self.state = record, state
+        self.record, self.state, self._valid = record, state, True
         self._adopt_all()
         snapshots.let_go(self)
         self._leases, self.due = Leases(record.at_hand), record.order + snapshots.EVERY
         self._current, self._saved_order, handle.stamp = None, record.order, UNKNOWN
         self.apply(handle.news(record))
-        self._valid = True  # If there was no news, nothing has said so.
 
     def apply(self, news: News) -> None:
         """Adds trials and changes that other processes wrote."""
