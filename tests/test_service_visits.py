@@ -47,6 +47,13 @@ def test_a_decision_is_made_once_for_an_event(client):
     assert client.get(AT)[1]["trials"]["all"] == 1
 
 
+def test_a_worker_with_an_open_decision_may_ask_for_another_event_or_unit(client):
+    first = asked(client, client="w", event="a")
+    assert asked(client, client="w") == first
+    assert asked(client, client="w", event="b")["event"] == "b"
+    assert asked(client, client="w", unit="user-17")["unit"] == 2
+
+
 def test_a_paused_study_gives_the_decision_of_an_event_again(client):
     first = asked(client, event="order-1")
     assert client.run(client.send("PATCH", AT, {"paused": True}))[0] == 200

@@ -61,7 +61,7 @@ async def ask(service: Service, request: ParsedRequest) -> ASGIApp:
             f"`propensity` is said of at most {PROPENSITIES} decisions in a request, and `count` is {body.count}: each "
             "may take a thousand draws, or a replay. Ask for fewer at a time, or `GET .../explain/NUMBER` later."
         )
-    if isinstance(service.ids.which(request.caller.tenant, worker.stored, body.event or ""), int):
+    if body.event and isinstance(service.ids.which(request.caller.tenant, worker.stored, body.event), int):
         raise InvalidInput("`event` is the id of a decision of this study, which has none of it: take another text.")
     idempotent = IdempotentRequest.of("decisions", request.key, body)
     decided: DecideResult = await worker.run(Decide(body, idempotent, service.settings.limits.pending))

@@ -117,7 +117,9 @@ class Decide(NamedTuple):
             offered = about(entry, study.offered, body.among, body.exclude)
         if body.event is not None and body.count is not None:
             raise InvalidInput(f"`event` names one decision, and `count` is {body.count}. Ask for each alone.")
-        asked = about("facts", asked_of, body.event, body.unit, body.facts)
+        asked = None
+        if body.event is not None or body.unit is not None or body.facts is not None:
+            asked = about("facts", asked_of, body.event, body.unit, body.facts)
         return context, offered, worker.deadlines.lease(body.deadline), asked
 
     def _write_notes(self, transaction: Transaction, trials: Sequence[Trial], left: int) -> None:
@@ -146,7 +148,8 @@ class Decide(NamedTuple):
             found = transaction.ask(*given)
             self.request.store(transaction, [found.number], "of an event that was there")
             return DecideResult([found], again=True, alike=False)
-        note = None if body.client is None else transaction.read_note(key_of("client", body.client))
+        another = body.client is None or body.event is not None or body.unit is not None  # not what was asked before
+        note = None if another else transaction.read_note(key_of("client", body.client or ""))
         if note is None:
             return ()
         numbers, offered = json.loads(note)

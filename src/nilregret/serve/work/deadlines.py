@@ -272,7 +272,7 @@ class Deadlines:
                 heapq.heappush(self._ends, (self.expires_at(trial) or 0.0, number_))
         self._known = len(trials)
         now = transaction.now
-        if self.rule.reward is not None:
+        if self.rule.reward is not None and self._ends and self._ends[0][0] <= now:
             transaction.fetch_notes([f"{COLLECTED}:{name}" for end, name in self._ends[:AT_ONCE] if end <= now])
         begun = False
         while self._ends and self._ends[0][0] <= now:
