@@ -38,9 +38,8 @@ def units_of(values: Iterable[object]) -> IndexArray | None:
 
 
 def sums(values: Array, units: IndexArray) -> Array:
-    """Returns the sum of the values of each unit, `(J,)`."""
-    codes = np.unique(units, return_inverse=True)[1]
-    return np.asarray(np.bincount(codes, values), dtype=np.float64)
+    """Returns the sum of the values of each unit, `(J,)`. Numbers of units are at least 0, and some may be missing."""
+    return np.asarray(np.bincount(units, values), dtype=np.float64)[np.bincount(units) > 0]
 
 
 def error_of_mean(values: Array, units: IndexArray | None) -> float:
@@ -63,8 +62,7 @@ def visits(units: IndexArray | None) -> float:
     """
     if units is None or not len(units):
         return 1.0
-    counts = np.unique(units, return_counts=True)[1]
-    return float((counts.astype(np.float64) ** 2).sum() / len(units))
+    return sum_of_squares(np.ones(len(units)), units) / len(units)
 
 
 def earlier(units: IndexArray, plays: IndexArray) -> Array:
