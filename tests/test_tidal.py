@@ -145,7 +145,7 @@ def test_the_smoothed_level_is_the_recursion_by_hand(monkeypatch):
         (lambda: nr.auto(nr.Box(0, 1), world="tidal"), "`Tide` is for clicks"),
         (lambda: nr.gp_ucb(ARMS, nr.Matern(2.5, 1.0), noise=0.1, memory=nr.slots.Tide()), "`Tide` is for clicks"),
         (lambda: auto().using(memory=nr.slots.AllOf((nr.slots.EDetector(), nr.slots.Tide()))), "A detector takes"),
-        (lambda: auto().using(switching="lazy"), "`switching`"),
+        (lambda: auto().using(switching="lazy"), "rounds one by one"),
         (lambda: auto().using(confidence=LikelihoodRatio(norm_bound=1.0)), "rates that stand still"),
     ],
 )  # fmt: skip

@@ -117,6 +117,10 @@ def _known(reward: object) -> Callable[[Policy, str], Policy]:
     return lambda policy, other: policy.using(objective=reward, noise=reward.noise)
 
 
+def _tide(policy: Policy, other: str) -> Policy:
+    return _known(nr.slots.Bernoulli())(policy, other).using(memory=nr.slots.Tide())  # which it is for
+
+
 def _exposed(policy: Policy, other: str) -> Policy:
     return _known(nr.slots.Bernoulli())(policy, other).using(pending=nr.slots.Exposed(wait=5))
 
@@ -158,6 +162,7 @@ FILLINGS = [
     _using("memory", "`EDetector`", nr.slots.EDetector(delta=0.9)),
     _using("memory", "`Discount`", nr.slots.Discount(0.05)),
     _using("memory", "`DriftBank`", nr.slots.DriftBank((0.0, 0.1))),
+    Filling("memory", "`Tide`", _tide),
     _using("memory", "`AllOf` window, detector, discount",
            nr.slots.AllOf((nr.slots.SlidingWindow(6), nr.slots.EDetector(delta=0.9), nr.slots.Discount(0.05)))),
     _using("explore", "`Confirm`", nr.slots.Confirm(20)),
@@ -461,6 +466,31 @@ REASONS = [
         "nobody knows the norm",
         "It bounds functions of a norm of at most B in the RKHS of the kernel that is given; in that of a kernel that "
         "was learned nobody knows the norm.",
+    ),
+    Reason(
+        ("`Tide`",),
+        (
+            "`MultiplicativePenalty`",
+            "`AdditivePenalty`",
+            "`SelfNormalized`",
+            "`AnyRidge`",
+            "`AnalyticMixture`",
+            "`DualMixture`",
+            "`LikelihoodRatio`",
+            "`Scalarised",
+            "`HypervolumeImprovement`",
+            "arms under contexts of a box",
+            "box",
+            "space",
+            *(name for name in LEARNED if name != "`ArmModels`"),
+            "`EveryRound",
+            "`OnAverage`",
+            "`Pareto`",
+            "`Safe`",
+        ),
+        "`Tide` is for clicks|rates that stand still",
+        "A level beside the arms is learned with rates of clicks, counts and bounded rewards, and with linear models "
+        "of arms. What proves bounds for rewards that stand still has no level.",
     ),
     Reason(
         ("`DualMixture`",),

@@ -554,28 +554,21 @@ class Tide(Memory):
     tides = True
 
     def check(self, policy: Policy) -> None:
-        """Raises `InvalidInput` for policies that learn no level."""
+        """Raises `InvalidInput` for policies that learn no level, and for detectors and bounds that know of none."""
         super().check(policy)
-        check_tide(policy)
-
-
-def check_tide(policy: Policy) -> None:
-    """Raises `InvalidInput` if a level that moves does not go with the other parts of a policy."""
-    if policy.models is None and policy.objective.learned(policy) is None:
-        raise InvalidInput(
-            "`Tide` is for clicks, counts and bounded rewards on arms, without constraints or a drift, and for "
-            "`ArmModels`: posteriors with a kernel of their own have no level beside the arms.",
-            advice='Take `nr.auto(arms, reward="bernoulli", world="tidal")`, or give contexts and regret="cumulative".',
-        )
-    if policy.switching is not None:
-        raise InvalidInput("Under `Tide` each trial has a level of its own: leave `switching` out.")
-    if any(type(part).watch is not Memory.watch for part in parts_of(policy.memory)):
-        raise InvalidInput(
-            "A detector takes a level that moves for a change of the arms: put `SlidingWindow` or `RestartEvery` "
-            "beside `Tide`, or leave one of the two out."
-        )
-    if policy.confidence.likelihood:
-        raise InvalidInput("`LikelihoodRatio` bounds rates that stand still: leave it or `Tide` out.")
+        if policy.models is None and policy.objective.learned(policy) is None:
+            raise InvalidInput(
+                "`Tide` is for clicks, counts and bounded rewards on arms, without fits, constraints or a drift, and "
+                "for `ArmModels`: posteriors with a kernel of their own have no level beside the arms.",
+                advice='Take `nr.auto(arms, reward="bernoulli", world="tidal")`, or give contexts.',
+            )
+        if any(type(part).watch is not Memory.watch for part in parts_of(policy.memory)):
+            raise InvalidInput(
+                "A detector takes a level that moves for a change of the arms: put `SlidingWindow` or `RestartEvery` "
+                "beside `Tide`, or leave one of the two out."
+            )
+        if policy.confidence.likelihood:
+            raise InvalidInput("`LikelihoodRatio` bounds rates that stand still: leave it or `Tide` out.")
 
 
 @final
