@@ -48,7 +48,7 @@ class Worker(threading.Thread):
 
     def _round(self, key):
         many = not self.collecting and self.rng.random() < OFTEN
-        body = {"count": MANY} if many else {}
+        body = {"count": MANY} if many else {"event": key, "unit": key[-1]} if self.collecting else {}
         said = self._until("POST", f"{self._at}/decisions", body, 201, key)["decisions"]
         if len(said) != (MANY if many else 1):
             self.wrong.append((key, len(said)))
@@ -71,8 +71,8 @@ class Worker(threading.Thread):
         self.told[decision["number"]] = value
 
     def _collected(self, decision):
-        """Some rewards of a decision, each by its key, of which some are sent twice."""
-        number, path = decision["number"], f"{self._at}/decisions/{decision['id']}/reward"
+        """Some rewards of a decision, by its event and each by its key, of which some are sent twice."""
+        number, path = decision["number"], f"{self._at}/decisions/{decision['event']}/reward"
         keys = [f"k{i}" for i in range(self.rng.randrange(4))]
         for i, key in enumerate(keys):
             for _ in range(2 if self.rng.random() < 0.2 else 1):
@@ -87,6 +87,8 @@ class Worker(threading.Thread):
         key = f"{self.label}-end"
         said = self._until("POST", f"{self._at}/decisions", {}, 201, key)["decisions"]
         self.decisions |= {(key, each["number"]): each for each in said}
+        for connection in self._connections:
+            connection.close()
 
     def _reported(self, decision):
         """Whether a decision was stopped after its reports, some of which are sent twice."""
@@ -136,7 +138,7 @@ def run(url, *, kills, servers=2, workers=4, every=0.5, seed=0):
     """
     policy = nr.gp_ucb(nr.Arms.grid(0, 1, 100), nr.SquaredExponential(0.2), noise=0.1)
     nr.Study(policy, storage=url, name="shop").close()
-    nr.Study(policy, storage=url, name="basket", about={"service": COLLECTING}).close()
+    nr.Study(policy, storage=url, name="basket", about={"service": COLLECTING}, sticky=True).close()
     rng, stop = random.Random(seed), threading.Event()
     up = [Server.of_studies(url) for _ in range(servers)]
     for server in up:
@@ -166,6 +168,10 @@ def run(url, *, kills, servers=2, workers=4, every=0.5, seed=0):
     return facts | {"collected": sum(map(len, crowd[-1].metrics.values())), "sums": more["rewards"]}, wrong + others
 
 
+def _visit(trial):
+    return trial.event, trial.unit, trial.kept
+
+
 def _retries(crowd):
     return sum(worker.retries for worker in crowd)
 
@@ -183,6 +189,11 @@ def judged(url, crowd):
     numbers = [each["number"] for each in decisions.values()]
     if len(set(numbers)) != len(numbers):
         wrong.append("a decision was given to two")
+    wrong += [
+        f"decision {each['number']} is on record as {trials[each['number']].visit}"
+        for each in decisions.values()
+        if "event" in each and _visit(trials[each["number"]]) != (each["event"], each["unit"], each.get("kept"))
+    ]
     # A worker stops between two requests, so that every key was acknowledged.
     if len(trials) != len(numbers):
         wrong.append(f"{len(trials)} trials are on record, and {len(numbers)} were acknowledged")
