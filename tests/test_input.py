@@ -252,6 +252,7 @@ DESCRIBED = [
     UniformExploration(W(1)),
     nr.slots.Uniform(F(0.1)),
     nr.slots.Shares({np.int64(0): F(0.1)}),
+    nr.NoWorse(np.int64(0), by=F(0.1), span=(F(0.0), F(2.0)), norm_bound=F(0.5)),
     UncertaintySampling(W(3)),
     nr.slots.InitialDesign(W(3)),
     TimedDesign(design=nr.slots.InitialDesign(W(3)), seconds=F(60), parallel=W(2), share=F(0.5)),

@@ -22,7 +22,7 @@ TOP = """
     gp_ts kernel_ucb gp_ucb_cpd gp_ucb_sdf gp_ts_sdf gp_bucb gp_ucb_noiseless_constraints
     gp_ucb_noisy_constraints expected_improvement SquaredExponential Matern Linear kernel_for EveryRound
     OnAverage Safe Environment simulate replicate compare evaluate information_gain Policy NoRegretError
-    current_trial Mixture Enough
+    current_trial Mixture Enough NoWorse
 """
 MODULES = ["kernels", "slots", "theory", "environments", "plots", "errors", "testing"]
 OLD = """

@@ -48,6 +48,7 @@ from .simulation.runner import simulate as simulate
 from .slots.constraints import EveryRound as EveryRound
 from .slots.constraints import OnAverage as OnAverage
 from .slots.fidelity import Fidelity as Fidelity
+from .slots.no_worse import NoWorse as NoWorse
 from .slots.safe import Safe as Safe
 from .storage.trial import Trial as Trial
 from .study.study import Study as Study

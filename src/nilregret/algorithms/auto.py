@@ -23,6 +23,7 @@ from ..slots.explore import MOST_ROUNDS, AskAgain, CoordinateSearch, Explore, In
 from ..slots.fidelity import Fidelity
 from ..slots.front_scores import HypervolumeImprovement, ScalarisedImprovement
 from ..slots.memory import AllOf, Forever, Memory, Tide
+from ..slots.no_worse import NoWorse, parted
 from ..slots.pareto import MOST_OBJECTIVES, Pareto
 from ..slots.pending import Hallucinated, Ignored, Pending
 from ..slots.pruning import Pruning
@@ -67,7 +68,8 @@ OWN = 0.01  # The lengthscale of what an arm shares with no other arm.
 
 def auto(
     domain: D, *, context: Domain | None = None, regret: Literal["simple", "cumulative"] | None = None,
-    noise: float | None = None, budget: int | None = None, parallel: int = 1, constraints: int | Constraints = 0,
+    noise: float | None = None, budget: int | None = None, parallel: int = 1,
+    constraints: int | Constraints | NoWorse | Sequence[Constraints | NoWorse] = 0,
     objectives: int | Sequence[str] = 1, reference: Sequence[float] | None = None,
     world: Literal["stationary", "drifting", "switching", "tidal"] = "stationary",
     answers: Literal["prompt", "late", "silent no", "unknown"] = "prompt",
@@ -133,6 +135,7 @@ def auto(
             - A part: `nr.OnAverage(...)` subtracts prices from upper bounds. `nr.EveryRound(...)` and `nr.Safe(...)`
               are the others. With `nr.Safe` nothing is forced or fitted: give `noise`, since rewards are assumed to
               vary by ten times as much.
+            - `nr.NoWorse(...)`, or a list with several: a control is kept. These change nothing else of the policy.
         objectives: number of objectives, or their names: `objectives=("loss", "recall")`. With two or more, each is
             learned as the reward is, and trials look for the front that no point beats (`nr.slots.Pareto`). For arms,
             boxes and spaces without contexts. `constraints` is then a number.
@@ -191,8 +194,10 @@ def auto(
         _check_alone(context=context, reward=reward, cost=cost, like=like, regret=regret, answers=answers)
         of = auto(domain, noise=noise, constraints=_count(constraints), world=world, answers=answers, parallel=parallel)
         return _pruned(_for_front(of, rule, start=_start(domain, budget, parallel)), pruning)
+    parts = parted({"constraints": constraints})
+    guards, rules = parts.get("guards"), parts.get("constraints", 0)
     std, is_known, parallel = _checked(domain, context, noise, parallel, world, answers)
-    cumulative, (count, part, limited) = _counts_all(regret, context, reward, cost), _limits(constraints)
+    cumulative, (count, part, limited) = _counts_all(regret, context, reward, cost), _limits(rules)
     leaves = not cumulative and context is None and world == "stationary" and answers in ("prompt", "late")
     spreads = not (cumulative or limited or isinstance(domain, Arms)) and context is None
     pending, signed = _pending(answers, spreads or parallel > 1), count > 0 or (part is not None and part.by_sign)
@@ -200,7 +205,7 @@ def auto(
     by_models = cumulative and _by_models(domain, context, part, answers)
     rates = None if limited else _of_rates(kind, domain, context, noise, world, pending=pending)
     if rates is not None and not by_models and like is None:
-        return _pruned(_by_exposure(rates, kind, answers), pruning)
+        return _guarded(_pruned(_by_exposure(rates, kind, answers), pruning), guards)
     policy = build(
         "auto", domain, _first_kernel(domain, context, std), ConstantWidth(value=WIDTH),
         _score(domain, context, pending, limited=signed, cumulative=cumulative, cost=cost),
@@ -211,8 +216,12 @@ def auto(
         refit=_fits(domain, context, is_known=is_known, limited=limited), reward=kind,
     )  # fmt: skip
     policy = _by_exposure(_with_models(policy, world, answers), kind, answers) if by_models else policy
-    policy = _pruned(policy if part is None else policy.using(constraints=part), pruning)
+    policy = _guarded(_pruned(policy if part is None else policy.using(constraints=part), pruning), guards)
     return policy if like is None else with_earlier(policy, like)
+
+
+def _guarded(policy: Policy[D], guards: Sequence[NoWorse] | None) -> Policy[D]:
+    return policy if guards is None else policy.using(constraints=guards)
 
 
 def _check_fidelity(*given: Any) -> None:
@@ -263,8 +272,8 @@ def _check_alone(**given: Any) -> None:
             raise InvalidInput(f"`{name}` is {shown(value)}, and `auto` does not combine it with several objectives.")
 
 
-def _count(constraints: int | Constraints) -> int:
-    if part_of("constraints", constraints) is not None:
+def _count(constraints: Any) -> int:
+    if part_of("constraints", constraints) is not None or parted({"constraints": constraints}).get("guards"):
         raise InvalidInput(f"With several objectives `constraints` is a number, and not {shown(constraints)}.")
     return _limits(constraints)[0]
 
@@ -317,7 +326,7 @@ def _search(domain: Domain, context: Domain | None, *, limited: bool, several: b
     return PointSearch(mutations=256, incumbents=5, apart=apart)
 
 
-def _limits(constraints: int | Constraints) -> tuple[int, Constraints | None, bool]:
+def _limits(constraints: Any) -> tuple[int, Constraints | None, bool]:
     """Returns the number of constraints, the part if one is given, whose number is its own, and if there are any."""
     part: Constraints | None = part_of("constraints", constraints)
     why = "It counts constraint values, or is a part such as `nr.OnAverage()`. Texts are for `nr.minimize`."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter, signature
 from typing import Any, Literal, TypedDict, TypeVar, Unpack
 
@@ -18,6 +18,7 @@ from ..slots.constraints import Constraints
 from ..slots.envelope import Confidence
 from ..slots.explore import Explore
 from ..slots.memory import Memory
+from ..slots.no_worse import NoWorse
 from ..slots.objective import Objective, RewardAlone
 from ..slots.pending import Pending
 from ..slots.refit import Learning
@@ -63,13 +64,14 @@ class Slots(FreeSlots, total=False):
             choice until some standard deviation may have shrunk by a tenth. This makes few decisions, with hardly more
             regret. Otherwise a part.
         constraints: the constraints, each with a posterior of its own. None by default. Otherwise
-            `nr.EveryRound(count=1)`, `nr.OnAverage(count=1)` or `nr.Safe(start=points, scale=...)`.
+            `nr.EveryRound(count=1)`, `nr.OnAverage(count=1)` or `nr.Safe(start=points, scale=...)`. `nr.NoWorse(...)`
+            keeps a control, also in a list with one of these or with others of its kind.
         reward: the kind of reward, if more is known than its size. "bernoulli" is for clicks, "poisson" for counts and
             "bounded" for numbers from 0 to 1. `nr.slots.Bernoulli(ceiling=0.1)`, `nr.slots.Poisson(...)` and
             `nr.slots.Bounded(low=..., high=...)` say more. The noise follows from the reward, so `noise` is left out.
     """
 
-    constraints: Constraints | None
+    constraints: Constraints | NoWorse | Sequence[Constraints | NoWorse] | None
     reward: Literal["bernoulli", "poisson", "bounded"] | KnownReward | None
 
 

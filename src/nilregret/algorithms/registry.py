@@ -66,6 +66,7 @@ from ..slots.memory import (
     SlidingWindow,
     Tide,
 )
+from ..slots.no_worse import NoWorse, parted
 from ..slots.pending import Censored, Hallucinated, Ignored, NearestMeans, Pending
 from ..slots.pruning import Never, Pruning
 from ..slots.pruning_rules import Halving, Median, Predicted
@@ -141,7 +142,8 @@ COUNTED = (*IN_EPOCHS, "hypervolume_thompson", "hypervolume_ucb")
 ALGORITHMS_LEFT_OUT = dict.fromkeys(IN_EPOCHS, _CONSTRAINED)
 # A file says less than Python: one kernel, known noise, a number as lambda, the sense of constraints by its name.
 _TYPES: dict[str, Any] = {
-    "kernel": Inner, "noise": float, "regularization": float, "constraints": str | Inner, "penalty": str,
+    "kernel": Inner, "noise": float, "regularization": float, "constraints": str | Inner | list[Inner],
+    "penalty": str,
 }  # fmt: skip
 
 
@@ -240,6 +242,7 @@ PARTS: dict[str, tuple[type, dict[str, Schema]]] = {
         on_average=Schema(OnAverage, _CHANNELS, without=_COUNT),
         every_round=Schema(EveryRound, _CHANNELS, without=_COUNT),
         safe=Schema(Safe, {**_CHANNELS, "start": list[Any], "scale": float | str}, without=_COUNT),
+        no_worse=Schema(NoWorse, {"than": Any, "span": list[float]}, without=_LOSSES),
     )),
     "series": (Series, _named(power=PowerSeries, even=EvenSeries)),
 }  # fmt: skip
@@ -316,9 +319,11 @@ def _beside(name: str, arguments: Mapping[str, Any], place: PolicyContext) -> di
     """Returns the arguments that stand beside the policy, or raises an error if an algorithm takes none of them."""
     found: dict[str, Any] = {}
     if place.constraints:
-        counted = name in COUNTED or (name == "auto" and "constraints" not in arguments)
-        sense = arguments.get("constraints", EveryRound())
-        found["constraints"] = place.constraints if counted else replace(sense, count=place.constraints)
+        rules = _rules(arguments)
+        counted = name in COUNTED or (name == "auto" and "constraints" not in rules)
+        sense = rules.get("constraints", EveryRound())
+        count = place.constraints if counted else replace(sense, count=place.constraints)
+        found["constraints"] = [*rules["guards"], count] if "guards" in rules else count
     if place.objectives:
         able = [each for each, known in ALGORITHMS.items() if "objectives" in signature(known.make).parameters]
         if name not in able:
@@ -332,6 +337,11 @@ def _beside(name: str, arguments: Mapping[str, Any], place: PolicyContext) -> di
     return found if place.context is None else found | {"context": place.context}
 
 
+def _rules(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the rule of constraints that is said, and each `NoWorse`, by slot."""
+    return parted({"constraints": arguments["constraints"]}) if "constraints" in arguments else {}
+
+
 def _check_live(name: str, schema: Schema, arguments: Mapping[str, Any], place: PolicyContext) -> None:
     """Raises an error for entries that do not fit together, in the words of the table."""
     if name != "auto" and "noise" in schema.allowed and not {"noise", "reward"} & set(arguments):
@@ -341,7 +351,7 @@ def _check_live(name: str, schema: Schema, arguments: Mapping[str, Any], place: 
         )
     if name in IN_EPOCHS and not place.constraints:
         raise InvalidInput(f"`algorithm` {name!r} is about constraints: say beside the policy how many there are.")
-    if "constraints" in arguments and not place.constraints:
+    if "constraints" in _rules(arguments) and not place.constraints:
         raise InvalidInput(
             "`constraints` says in which sense they hold, and there are none: say beside the policy how many there "
             "are, by a number that is also called `constraints`."
@@ -356,6 +366,8 @@ def read(table: Schema, entries: Mapping[str, Any], place: PolicyContext, *, nam
 def read_entry(name: str, value: Any, place: PolicyContext) -> Any:
     """Returns the part that a table describes, by the name of the entry. Other values are returned as they are."""
     known = name in PLAIN or name in TYPED
+    if name == "constraints" and isinstance(value, list):
+        return [read_entry(name, each, place) for each in value]
     return within(name, _read_inner, name, value, place) if known and isinstance(value, Mapping) else value
 
 

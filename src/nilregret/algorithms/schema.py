@@ -171,6 +171,7 @@ def convert(data: Any, kind: Any, place: str = "") -> Any:
             .replace("Object", "the table")
             .replace("`object`", "a table")
             .replace("`str | object`", "a name or a table")
+            .replace("`str | object | array`", "a name, a table or a list of tables")
             .replace("`$", f"`{place or 'file'}")
             .replace("`file.", "`")
         )

@@ -22,6 +22,7 @@ from ..domains.domain import Arms
 from ..domains.search.boxes import real_columns
 from ..gp import Belief
 from ..slots.explore import Answered, Chances, Explore, Situation, checked_places
+from ..slots.no_worse import Standing
 from ..slots.propensities import KnownScores, ScoreLaw
 from ..slots.switching import MOST_REPEATS, Switching
 from ..storage.trial import Trial
@@ -110,12 +111,15 @@ def decide(
 
 def pose(
     memory: MemoryRunner, context: Array | None, randomness: Randomness, *, now: float, available: Available | None,
-    forcing: Explore | Literal["due"] | None = "due",
+    forcing: Explore | Literal["due"] | None = "due", guarded: bool = True,
 ) -> Posed:  # fmt: skip
     """Returns the question of the next round with what belongs to it (see `decide` for the other arguments).
 
-    `forcing` is the part that forces the round, or None for no part. The default is the part that is due.
+    `forcing` is the part that forces the round, or None for no part. The default is the part that is due. Unless
+    `guarded`, no budget of `nr.NoWorse` holds the round to the control.
     """
+    if guarded and memory.rounds.budgets and (by := held(memory, context, available)):
+        available = Available(memory.policy.domain.points[[by[0].than]], np.array([by[0].than]))
     if isinstance(forcing, str):
         forcing = due_forcing(memory, randomness) if memory.policy.explore.ever else None
     policy, rounds, outputs = memory.policy, memory.rounds, memory.outputs
@@ -144,6 +148,15 @@ def pose(
         score, 1.0 if reward.guess is None else reward.guess.growth, limits, lambda: _tried(memory),
     )  # fmt: skip
     return forcing, question, available
+
+
+def held(memory: MemoryRunner, context: Array | None, available: Available | None) -> list[Standing]:
+    """Returns the budgets that hold the next round to the control, none if the control may not be played."""
+    found = [one for budget in memory.rounds.budgets if not (one := budget.standing(context)).bears]
+    if not found:
+        return found
+    domain, failed = memory.policy.domain, memory.outputs.engine.failed_among
+    return [] if places_left(domain.points[[found[0].than]], domain, available, failed) is None else found
 
 
 def _forced(

@@ -14,9 +14,10 @@ from .._utils.checks import Array
 from .._utils.randomness import Draws, Randomness
 from ..domains.domain import Arms, Box, Domain, alike
 from ..gp import Belief
+from ..slots.no_worse import Standing
 from ..storage.record import Trial
 from .availability import Available
-from .decide import Posed, pose, propensity
+from .decide import Posed, held, pose, propensity
 from .engines import Compared, Decision, Engine, Question
 from .state import State
 
@@ -51,6 +52,8 @@ class Reasons(NamedTuple):
         shown: the scores of these points, `(n,)`, in reward units if the score has such units.
         propensity: the probability of the trial. None on continuous domains, except for uniform rounds on a box.
         width: the multiple of the standard deviation that the score drew, or None if it drew none.
+        budgets: the budgets of `nr.NoWorse` before the decision.
+        instead: the decision of the policy, if a budget held the round to the control, or None.
     """
 
     forced_by: str | None
@@ -59,6 +62,8 @@ class Reasons(NamedTuple):
     shown: Array
     propensity: Propensity | None
     width: float | None = None
+    budgets: tuple[Standing, ...] = ()
+    instead: Decision | None = None
 
 
 class Inquiry(NamedTuple):
@@ -82,6 +87,16 @@ class Inquiry(NamedTuple):
 
     def reasons(self) -> Reasons:
         """Returns the reasons for the decision."""
+        found, memory, trial = self._reasons(), self.state.memory, self.trial
+        if not memory.rounds.budgets:
+            return found
+        budgets = tuple(budget.standing(trial.context) for budget in memory.rounds.budgets)
+        instead = (
+            self._decided(self._randomness(), guarded=False) if held(memory, trial.context, self.available) else None
+        )
+        return found._replace(budgets=budgets, instead=instead)
+
+    def _reasons(self) -> Reasons:
         randomness = self._randomness()
         forcing, question, left = self._posed(randomness)
         forced_by = None if forcing is None else type(forcing).__name__
@@ -104,8 +119,16 @@ class Inquiry(NamedTuple):
     def _belief(self) -> Belief[Any]:
         return self.state.reward.posterior.belief
 
-    def _posed(self, randomness: Randomness) -> Posed:
-        return pose(self.state.memory, self.trial.context, randomness, now=self.now, available=self.available)
+    def _posed(self, randomness: Randomness, *, guarded: bool = True) -> Posed:
+        asked: dict[str, Any] = {"now": self.now, "available": self.available, "guarded": guarded}
+        return pose(self.state.memory, self.trial.context, randomness, **asked)
+
+    def _decided(self, randomness: Randomness, *, guarded: bool = True) -> Decision:
+        """Returns the decision by these random numbers."""
+        _, question, left = self._posed(randomness, guarded=guarded)
+        if question is None:
+            return self._engine.draw_uniform(randomness, left)
+        return self._engine.choose(self._belief, question, left)
 
     def _shown(self, question: Question, compared: Compared) -> Array:
         """Returns the scores in reward units. Those that decide may be less a centre."""
@@ -143,12 +166,7 @@ class Inquiry(NamedTuple):
             return None
         draws, hits = Draws(f"propensity {seed} {number}"), 0
         for _ in range(self.draws):
-            randomness = Randomness(seed, number, draws)
-            _, question, left = self._posed(randomness)
-            if question is None:
-                decision = self._engine.draw_uniform(randomness, left)
-            else:
-                decision = self._engine.choose(self._belief, question, left)
+            decision = self._decided(Randomness(seed, number, draws))
             same = alike(self.state.policy.domain, decision.point, self.trial.point)
             hits += decision.arm == self.trial.arm if decision.arm is not None else same
         share = (hits + 1) / (self.draws + 2)  # for the error alone: 0 hits of many are no certainty

@@ -21,6 +21,7 @@ from ..slots.envelope import Confidence, Window
 from ..slots.explore import Explore, NoExploration, UniformExploration, forced_in_turn
 from ..slots.fidelity import Fidelity
 from ..slots.memory import Forever, Memory, RestartOnChange, detects_by_rounds, joined
+from ..slots.no_worse import NoWorse, checked_guards, parted
 from ..slots.objective import Objective, RewardAlone
 from ..slots.pending import Ignored, Pending
 from ..slots.pruning import Pruning
@@ -66,6 +67,7 @@ class Policy(Generic[D]):
         switching: the length of runs of plays of one point. None for one play.
         pruning: the rule that stops trials that report before their last step. None stops no trial.
         fidelity: the setting of each trial that the policy chooses, which is then the context. None for no setting.
+        guards: the promises that a control is kept (`nr.NoWorse`), which are given as `constraints`. None for none.
 
     >>> import nilregret as nr
     >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
@@ -96,6 +98,7 @@ class Policy(Generic[D]):
     switching: Switching | None = None
     pruning: Pruning | None = field(default=None, metadata=serialize.LATER)
     fidelity: Fidelity | None = field(default=None, metadata=serialize.LATER)
+    guards: tuple[NoWorse, ...] | None = field(default=None, metadata=serialize.LATER)
 
     def __post_init__(self) -> None:
         check_model(self.domain, self.context, self.kernel)
@@ -126,6 +129,7 @@ class Policy(Generic[D]):
             self.constraints.check(self)
             for j in range(self.constraints.count):
                 self.of_channel(j + 1)
+        object.__setattr__(self, "guards", checked_guards(self))
 
     def of_channel(self, j: int) -> Policy:
         """Returns the policy whose reward is constraint j, from 1.
@@ -146,6 +150,7 @@ class Policy(Generic[D]):
             constraints=None,
             pruning=None,
             fidelity=None,
+            guards=None,
         )
 
     @property
@@ -181,9 +186,9 @@ class Policy(Generic[D]):
     @property
     def batched(self) -> bool:
         """True if many simulated worlds can advance together: their points are arms, and every part says so."""
-        extras = (self.refit, self.constraints, self.sketch, self.switching)
+        extras = (self.refit, self.constraints, self.sketch, self.switching, self.guards)
         parts = (self.memory, self.explore, self.pending, self.objective, self.confidence, self.score)
-        return self.finite and extras == (None,) * 4 and all(part.batched for part in parts)
+        return self.finite and extras == (None,) * 5 and all(part.batched for part in parts)
 
     @property
     def constraint_count(self) -> int:
@@ -232,7 +237,7 @@ class Policy(Generic[D]):
         """
         rewards = self.plain and self.objective.is_reward and not (self.pending.moves or self.constraint_count)
         fixed = self.refit is None and self.memory.drift() is None and self.confidence.guess() is None
-        alone = self.constraints is None and self.switching is None and self.window is None
+        alone = (self.constraints, self.switching, self.window, self.guards) == (None,) * 4
         return self.finite and rewards and fixed and alone and self.pending.waits() is None
 
     @property
@@ -260,6 +265,7 @@ class Policy(Generic[D]):
         >>> policy.pending
         Hallucinated(failed='aside')
         """
+        parts = parted(parts)
         known = [item.name for item in fields(self) if item.name != "algorithm"]
         unknown = sorted(parts.keys() - set(known))
         if unknown:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
+from collections.abc import Sequence
 from typing import final
 
 from .._utils.checks import Array
 from .._utils.copying import Copyable
 from ..slots.envelope import Window
+from ..slots.no_worse import Budget
 from ..storage.record import Trial
 
 
@@ -19,6 +21,7 @@ class Rounds(Copyable):
     Args:
         seed: the seed of the run.
         window: the window of trials on whose uncertainty the width depends, or None.
+        budgets: the budgets of `nr.NoWorse`, as they begin.
 
     Attributes:
         count: trials so far.
@@ -29,9 +32,10 @@ class Rounds(Copyable):
     """
 
     OWNED = ("uniform", "_recent", "_added")
+    OWNED_EACH = ("budgets",)
 
-    def __init__(self, seed: int, window: Window | None) -> None:
-        self.seed = seed
+    def __init__(self, seed: int, window: Window | None, budgets: Sequence[Budget] = ()) -> None:
+        self.seed, self.budgets = seed, list(budgets)
         self.count = self.since = self.extra_plays = 0
         self.last: Array | None = None
         self.uniform: list[int] = []
@@ -50,6 +54,8 @@ class Rounds(Copyable):
         self.extra_plays += trial.repeats - 1
         if trial.explored:
             self.uniform.append(trial.number)
+        for budget in self.budgets:
+            budget.ask(trial)
         if self._window is not None:
             self._recent.append(trial)
             while self._recent and self._is_past(self._window, trial):
@@ -67,6 +73,8 @@ class Rounds(Copyable):
         was_added = trial.asked_order == order
         if trial.repeats > 1:
             self.extra_plays += trial.times - (1 if was_added else trial.repeats)
+        for budget in self.budgets:
+            budget.tell(trial, added=was_added)
         if was_added:
             self._added.append(trial.number)
 

@@ -18,6 +18,7 @@ from ..slots.feasibility import Mask
 from ..slots.fidelity import Fidelity, Levels, forced_level
 from ..slots.lengthscales import Lengthscales
 from ..slots.memory import Evidence, Restart
+from ..slots.no_worse import Budget
 from ..slots.objective import Change
 from ..storage.record import Event, Trial
 from .availability import Available
@@ -55,7 +56,8 @@ class State:
 
     def __init__(self, policy: Policy, *, seed: int, late: LateFits | None = None) -> None:
         self.policy, self._late = policy, late is not None
-        self.rounds = Rounds(seed, policy.confidence.recent)
+        budgets = [Budget(guard, policy.context) for guard in policy.guards or ()]
+        self.rounds = Rounds(seed, policy.confidence.recent, budgets)
         by_rows = policy.refit is not None and policy.refit.by_rows
         engine = make_engine(policy.domain, policy.context, policy.search, policy.sketch, seed=seed, by_rows=by_rows)
         engine.drifts, engine.runs = policy.memory.drift() is not None, policy.switching is not None

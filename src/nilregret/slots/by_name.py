@@ -17,6 +17,7 @@ from .envelope import Confidence
 from .explore import Explore, NoExploration
 from .fidelity import Fidelity
 from .memory import Memory
+from .no_worse import parted
 from .objective import Objective
 from .pending import Hallucinated, Ignored, Pending
 from .pruning import Never, Pruning
@@ -45,7 +46,7 @@ def chosen(parts: dict[str, Any]) -> dict[str, Any]:
 
     A value that is neither a name nor a part is refused later by the policy.
     """
-    found = dict(parts)
+    found = parted(parts)
     for slot, options in NAMED.items():
         if isinstance(part := parts.get(slot), str):
             found[slot] = options[one_of(slot, part, options, advice=f"Or give a part, such as `{EXAMPLES[slot]}`.")]

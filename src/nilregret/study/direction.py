@@ -209,7 +209,8 @@ def policy_of_rewards(policy: Policy, goal: Goal) -> Policy:
     if goal == "maximize":
         return policy
     pending, objective = policy.pending.turned(), policy.objective.turned()
-    return replace(policy, prior_mean=negated(policy.prior_mean), pending=pending, objective=objective)
+    guards = policy.guards and tuple(guard.turned() for guard in policy.guards)
+    return replace(policy, prior_mean=negated(policy.prior_mean), pending=pending, objective=objective, guards=guards)
 
 
 def negated(value: float) -> float:

@@ -201,8 +201,13 @@ class _Moment:
             first_counted=state.first_counted,
             constraints=self._constraints(), front=self._front(reasons), feasible=self._feasible(),
             kernel=state.kernel, fitted=state.kernel != state.policy.kernel, propensity=reasons.propensity,
-            **_lengthscales(state),
+            **_lengthscales(state), budgets=reasons.budgets, instead=self._instead(reasons),
         )  # fmt: skip
+
+    def _instead(self, reasons: Reasons) -> Candidate | None:
+        """Returns what the policy would have played, if a budget held the round to the control."""
+        other = reasons.instead
+        return None if other is None else self._believed(other.point, other.arm, None)
 
     def _score(self, reasons: Reasons) -> float | None:
         """Returns the score of the trial's point, or None if the point was not compared."""

@@ -16,6 +16,7 @@ from ..policy.explain import Propensity
 from ..serialize import to_plain
 from ..slots.envelope import Envelope
 from ..slots.memory import Restart
+from ..slots.no_worse import Standing
 from ..storage.record import Trial
 from .direction import Goal
 from .formatting import figure, in_words, settings
@@ -182,6 +183,8 @@ class Explanation:
             rounds on a box), and for points that were drawn for the whole study.
         enqueued: what `Study.enqueue` named, which the trial is: parameters, a point or the number of an arm. None if
             the policy chose. Where some parameters were named, it chose the others.
+        budgets: budgets of `nr.NoWorse` before the decision, each a `nilregret.slots.no_worse.Standing`. Empty without.
+        instead: what the policy would have played, if a budget held the round to the control, or None.
         repeated: True if the policy decides the same again. It is False if `ask(among=..., exclude=...)` had left only
             some points, which a record does not hold. Pass them to `Study.explain`.
 
@@ -221,6 +224,8 @@ class Explanation:
     turn: float | None = None
     propensity: Propensity | None = None
     enqueued: dict[str, Any] | list[float] | int | None = None
+    budgets: tuple[Standing, ...] = ()
+    instead: Candidate | None = None
     repeated: bool
 
     @property
@@ -264,6 +269,8 @@ class Explanation:
         rest = {field.name: _plain(getattr(self, field.name)) for field in fields(self) if field.name != "trial"}
         if not self.objectives:  # One objective has no such entries.
             del rest["objectives"], rest["front"]
+        if not self.budgets:  # Most policies have none.
+            del rest["budgets"], rest["instead"]
         return first | rest | {"width": self._width}
 
     def __str__(self) -> str:
@@ -296,12 +303,8 @@ class Explanation:
         by = f'Forced by the rule "{in_words(self.forced_by)}"' if self.forced_by else ""
         by = by or f"Chosen by {printable(self.algorithm)}"
         score = in_words(self.rule or "").lower()
-        if self.enqueued is not None:
-            by, what = "Asked for by `enqueue`", "the point as it was named"
-            if isinstance(self.enqueued, dict) and self.enqueued != self.trial.parameters:
-                what = f"{settings(self.enqueued, (), None)}, and the policy chose the rest"
-        elif self.trial.kept is not None:
-            by, what = "Kept for the unit", f"the choice of trial {self.trial.kept}"
+        if (unchosen := self._unchosen()) is not None:
+            by, what = unchosen
         elif self.rule is None:
             what = "a uniform draw" if self.forced_by else "the next point that its script names"
         elif self.compared is None:
@@ -321,6 +324,20 @@ class Explanation:
                 "left only some points, which the record does not hold: pass them to `explain`, too."
             )
         return said
+
+    def _unchosen(self) -> tuple[str, str] | None:
+        """Returns by what, and how, a point came that no score chose, or None."""
+        if self.enqueued is not None:
+            partly = isinstance(self.enqueued, dict) and self.enqueued != self.trial.parameters
+            rest = f"{settings(self.enqueued, (), None)}, and the policy chose the rest" if partly else ""  # type: ignore[arg-type]
+            return "Asked for by `enqueue`", rest or "the point as it was named"
+        if self.trial.kept is not None:
+            return "Kept for the unit", f"the choice of trial {self.trial.kept}"
+        if self.instead is not None:
+            alike = self.instead.point == self.chosen.point
+            other = "the policy would have played it too"
+            return "Held to the control", other if alike else f"the budget does not bear {self.instead.name}"
+        return None
 
     def _beaten(self) -> bool:
         other = None if self.runner_up is None else self.runner_up.score
@@ -349,6 +366,7 @@ class Explanation:
             ("feasible", "" if self.feasible is None else _figure(self.feasible)),
             ("kernel", f"{_short(repr(self.kernel))}, fitted" if self.fitted else ""),
             ("lengthscales", self._compared()),
+            *(("budget", str(each)) for each in self.budgets),
             ("propensity", _probable(self.propensity)),
         ]  # fmt: skip
 
