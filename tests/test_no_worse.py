@@ -321,6 +321,8 @@ def test_it_goes_before_shares_and_floors():
     study.quiet = True
     bounded = nr.evaluate(study, 0)
     assert bounded.lower < 0.4 < bounded.upper
+    with pytest.raises(nr.errors.InvalidInput, match="has a budget of its own ones"):
+        nr.evaluate(study, CLICKS)
 
 
 def test_arms_that_are_added_are_held_too():

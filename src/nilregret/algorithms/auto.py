@@ -194,10 +194,8 @@ def auto(
         _check_alone(context=context, reward=reward, cost=cost, like=like, regret=regret, answers=answers)
         of = auto(domain, noise=noise, constraints=_count(constraints), world=world, answers=answers, parallel=parallel)
         return _pruned(_for_front(of, rule, start=_start(domain, budget, parallel)), pruning)
-    parts = parted({"constraints": constraints})
-    guards, rules = parts.get("guards"), parts.get("constraints", 0)
     std, is_known, parallel = _checked(domain, context, noise, parallel, world, answers)
-    cumulative, (count, part, limited) = _counts_all(regret, context, reward, cost), _limits(rules)
+    cumulative, (count, part, limited, guards) = _counts_all(regret, context, reward, cost), _limits(constraints)
     leaves = not cumulative and context is None and world == "stationary" and answers in ("prompt", "late")
     spreads = not (cumulative or limited or isinstance(domain, Arms)) and context is None
     pending, signed = _pending(answers, spreads or parallel > 1), count > 0 or (part is not None and part.by_sign)
@@ -273,9 +271,10 @@ def _check_alone(**given: Any) -> None:
 
 
 def _count(constraints: Any) -> int:
-    if part_of("constraints", constraints) is not None or parted({"constraints": constraints}).get("guards"):
+    count, part, _, guards = _limits(constraints)
+    if part is not None or guards:
         raise InvalidInput(f"With several objectives `constraints` is a number, and not {shown(constraints)}.")
-    return _limits(constraints)[0]
+    return count
 
 
 def _for_front(policy: Policy[D], rule: Pareto, *, start: int) -> Policy[D]:
@@ -326,12 +325,17 @@ def _search(domain: Domain, context: Domain | None, *, limited: bool, several: b
     return PointSearch(mutations=256, incumbents=5, apart=apart)
 
 
-def _limits(constraints: Any) -> tuple[int, Constraints | None, bool]:
-    """Returns the number of constraints, the part if one is given, whose number is its own, and if there are any."""
+def _limits(constraints: Any) -> tuple[int, Constraints | None, bool, tuple[NoWorse, ...] | None]:
+    """Returns the number of constraints, the part if one is given, if there are any, and each `NoWorse`.
+
+    The number of a part is its own.
+    """
+    rules = parted({"constraints": constraints})
+    constraints = rules.get("constraints", 0)
     part: Constraints | None = part_of("constraints", constraints)
     why = "It counts constraint values, or is a part such as `nr.OnAverage()`. Texts are for `nr.minimize`."
     count = 0 if part is not None else integer("constraints", constraints, low=0, why=why)
-    return count, part, count > 0 or part is not None
+    return count, part, count > 0 or part is not None, rules.get("guards")
 
 
 def _counts_all(regret: str | None, context: Domain | None, reward: object, cost: str | None) -> bool:

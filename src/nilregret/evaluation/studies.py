@@ -131,6 +131,8 @@ def _arms_of(study: Study) -> Arms:
 def _least(study: Study, count: int) -> Array | None:
     """Returns the lowest propensity of each arm that the policy's forced rounds allow, `(N,)`, or None if all are 0."""
     found = study.policy.explore.floors(count) if isinstance(study.policy, Policy) else np.zeros(count)
+    if isinstance(study.policy, Policy) and study.policy.guards:  # Only the control is played in rounds that are held.
+        found = np.where(np.arange(count) == study.policy.guards[0].arm, found, 0.0)
     return found if found.any() else None
 
 

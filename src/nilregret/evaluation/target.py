@@ -62,6 +62,11 @@ def replayed(policy: Policy, log: Log, *, seed: int) -> tuple[Array, int]:
         raise InvalidInput(
             f"A policy that is replayed learns from one reward, and this one has {policy.objective_count} objectives."
         )
+    if policy.guards:
+        raise InvalidInput(
+            "A policy that is replayed learns from decisions of others, and `NoWorse` has a budget of its own ones.",
+            advice="Evaluate it without: `policy.using(constraints=None)`.",
+        )
     goal = "maximize" if log.study is None else log.study.goals[0]
     study = Study(policy, goal=goal, seed=seed)
     study.quiet = True

@@ -13,9 +13,9 @@
 | e | | the worst value over the length of `span` | |
 | s | `sign` | 1 if more of the value is better, -1 if less is | |
 
-The budget is what the decisions so far and one more earn, less (1 - alpha) times what the control would have earned in
-all of them (Wu, Shariff, Lattimore & Szepesvari 2016, the budget of Conservative UCB; the reward of the control is not
-known). In units of `span`, with t decisions and the next, it is
+The budget is what the decisions so far and one more earn, less (1 - alpha) times what the control would have earned.
+This is the budget of Conservative UCB (Wu, Shariff, Lattimore & Szepesvari 2016), with an unknown reward of the
+control. In units of `span`, with t decisions and the next, it is
 
     alpha e (t + 1) + sum_N y - (1 - s alpha) sum_{N, next} m + s alpha sum_C m.
 
@@ -25,9 +25,9 @@ record, and propensities stay known.
 
 Each bound holds at all times together, whatever the policy believes:
 
-- sum_N y: exp(l D - psi(l) v) is a supermartingale for every l in [0, 1), with D the sum of answers less the sum of
-  their expectations, and psi(l) = -ln(1 - l) - l (Fan, Grama & Liu 2015; Howard, Ramdas, McAuliffe & Sekhon 2021,
-  Theorem 4). Expectations may differ in each decision. So all other arms and contexts are one sum.
+- sum_N y: exp(l D - psi(l) v) is a supermartingale for every l in [0, 1), with psi(l) = -ln(1 - l) - l. D is the sum
+  of answers less that of their expectations, which may differ. So all other arms and contexts are one sum (Howard,
+  Ramdas, McAuliffe & Sekhon 2021, Theorem 4, by the inequality of Fan, Grama & Liu 2015).
 - m without contexts: the same for its answers, if m is the same in all decisions.
 - sums of m(x): m(x) - 1/2 = phi(x) theta (the assumption), with a norm of theta of at most S. A ridge regression and
   its ellipsoid bound all sums at once (Abbasi-Yadkori, Pal & Szepesvari 2011, Theorem 2, as in Kazerouni, Ghavamzadeh,
@@ -73,8 +73,8 @@ TABLE = 64  # contexts up to which each has a feature of its own, so that nothin
 class NoWorse(Part):
     """A guard: with probability 1 - delta, no sum of rewards falls below 1 - by times that of the control.
 
-    At any time, over all decisions so far, the sum of expected rewards is at least (1 - by) times what the control
-    would have earned in the same decisions. The policy decides as long as its budget can bear the worst decision. In
+    At any time, the expected rewards of all decisions so far sum up to (1 - by) times those of the control at least.
+    The policy decides as long as its budget can bear the worst decision. In
     other rounds the control is played. So a policy begins with the control, and plays about `by` of its rounds freely
     until it knows more. It goes with any policy on arms: `constraints=nr.NoWorse(...)`.
 
@@ -84,8 +84,8 @@ class NoWorse(Part):
 
     - An unanswered decision counts as the worst: nothing for other arms, the best for the control. A failed one earns
       the worst of `span`.
-    - A decision that the rule cannot choose counts too: arms named by `enqueue`, visitors that keep their arm, rounds
-      in which the control may not be played. So the promise is kept only if these earn enough.
+    - Decisions that the rule does not make count too. These are arms named by `enqueue`, and visitors that keep their
+      arm. In rounds in which the control may not be played, any arm is played. The promise holds if these earn enough.
     - Trials of `Study.add` are no decisions. Those of the control say what it earns.
 
     Attributes:
@@ -216,7 +216,10 @@ def checked_guards(policy: Policy) -> tuple[NoWorse, ...] | None:
     if given is None:
         return None
     if not isinstance(given, tuple | list) or not all(isinstance(each, NoWorse) for each in given):
-        raise InvalidInput(f"`guards` is {shown(given)}: it must be a tuple of `nr.NoWorse(...)`, or None.")
+        raise InvalidInput(
+            f"`guards` is {shown(given)}: it must be a list of rules that keep a control.",
+            advice="Such as `constraints=nr.NoWorse(0, by=0.05)`, which fills this slot.",
+        )
     if not given:
         return None
     guards = tuple(each.within(policy) for each in given)
@@ -310,7 +313,7 @@ class Answers(Copyable):
 
 @final
 class Regression(Copyable):
-    """What the control earns as a linear function of the context.
+    """A model of what the control earns, linear in the context.
 
     Args:
         context: domain of the contexts.
