@@ -137,8 +137,8 @@ class Weekly(Thompson):
 class Always(Thompson):
     """The same arm in all rounds."""
 
-    def __init__(self, worlds, arms, arm):
-        super().__init__(worlds, arms)
+    def __init__(self, worlds, arms, arm, cells):
+        super().__init__(worlds, arms, cells)
         self.arm = arm
 
     def want(self, *_):
@@ -156,7 +156,7 @@ class Split(Thompson):
 def policy_of(name, worlds, means, rounds, cells=1):
     arms = means.shape[-1]
     if name == "worst":
-        return Always(worlds, arms, int(means.reshape(-1, arms).mean(0).argmin()))
+        return Always(worlds, arms, int(means.reshape(-1, arms).mean(0).argmin()), cells)
     if name == "weekly":
         return Weekly(worlds, arms, rounds, cells)
     return (Split if name == "ab" else Thompson)(worlds, arms, cells)
