@@ -507,21 +507,11 @@ class Transaction:
         g = known.constraints if constraints is None else constraints
         if reward is None and known.constraints_order is None:
             g = None  # They came with the reward that is taken back.
-        order, now = self.order + 1, self.now
-        return self._replica.put(
-            known.as_revised(
-                reward=reward,
-                reason=reason,
-                constraints=g,
-                order=order,
-                time=now,
-                plays=plays,
-                std=std,
-                measured=measured,
-                others=others,
-            ),
-            "corrected",
-        )
+        revised = known.as_revised(
+            reward=reward, reason=reason, constraints=g, order=self.order + 1, time=self.now, plays=plays, std=std,
+            measured=measured, others=others,
+        )  # fmt: skip
+        return self._replica.put(revised, "corrected")
 
     # -- notes ---------------------------------------------------------------------------------------------------
 
