@@ -68,6 +68,8 @@ class Client:
             pattern = re.sub(r"\{\w+(:int)?\}", lambda found: r"\d+" if found[1] else "[^/]+", operation.path)
             if operation.method == method and re.fullmatch(pattern, path):
                 answered = operation.answers.get(answer.status_code)
+                if operation.lines is not None and answer.status_code == 200:
+                    answered = operation.lines.answer
                 kind = Problem if answered is None else answered.body
                 if isinstance(kind, type):
                     decoded = msgspec.json.decode(answer.content, type=kind, strict=True)

@@ -73,12 +73,14 @@ class Table:
         columns: values by name of the column, all of one length. An empty cell is None or NaN.
         texts: True if a cell may be the text of a value, as in a CSV file.
         first: number of the first row in errors.
+        piece: True if the table is a part of a longer one, of which earlier rows are on record.
     """
 
     called: str
     columns: Mapping[str, Any]
     texts: bool = False
     first: int = 1
+    piece: bool = False
 
     def __post_init__(self) -> None:
         lengths = {name: len(column) for name, column in self.columns.items()}

@@ -14,6 +14,7 @@ A number is of this study unless the row's `asked_at` says that the trial was as
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -51,8 +52,23 @@ class Intake:
     """
 
     def __init__(self) -> None:
-        self._trials: dict[int, int] = {}  # Numbers of the study by those of the table.
-        self._units: dict[int, int] = {}
+        # Numbers of the study by those of the table: of the transaction under way, and before it.
+        self._trials: ChainMap[int, int] = ChainMap({}, {})
+        self._units: ChainMap[int, int] = ChainMap({}, {})
+        self._row = 0
+
+    def begin(self, row: int) -> None:
+        """Begins a transaction.
+
+        Args:
+            row: the first one of the transaction. If it is that of the last transaction, that one was rolled back.
+        """
+        for numbers in (self._trials, self._units):
+            fresh, known = numbers.maps
+            if row != self._row:
+                known.update(fresh)
+            numbers.maps[0] = {}
+        self._row = row
 
     def take(self, calls: Transaction, row: Imported) -> Trial:
         """Records a row, and returns its trial."""
@@ -144,8 +160,7 @@ def taking(
             f"{shown(source)} is no table: give the path of a file, a data frame, a mapping of columns or a list of "
             "dicts."
         )
-    reader = Reader(_of_study(table.flat(), replica.inputs, goal), replica.inputs, goal, replica.roster.names)
-    reader.check_sheet(name)
+    reader = reader_of(table, replica, goal, name)
     rows = reader.rows()
     if not rows:
         raise InvalidInput(f"{table.named}, and no row has a reward in column {reader.reward}: nothing was read.")
@@ -161,10 +176,18 @@ def taking(
             try:
                 taken.append(intake.take(calls, row))
             except NoRegretError as error:
-                raise in_row(error, row.row, table.called) from None
+                raise in_row(error, row.row, table) from None
         return taken
 
     return take
+
+
+def reader_of(table: Table, replica: Replica, goal: Goal, name: str) -> Reader:
+    """Returns a reader of the rows of a table, for a study with this replica, goal and name."""
+    flat = _of_study(table.flat(), replica.inputs, goal)
+    reader = Reader(flat, replica.inputs, goal, replica.roster.names)
+    reader.check_sheet(name)
+    return reader
 
 
 def _of_study(table: Table, inputs: Inputs, goal: Goal) -> Table:

@@ -185,11 +185,10 @@ def _rounding(time: float) -> float:
     return 10.0**exponent if isinstance(exponent, int) else 0.0
 
 
-def in_row(error: NoRegretError, row: int, called: str) -> NoRegretError:
+def in_row(error: NoRegretError, row: int, table: Table) -> NoRegretError:
     """Returns an error that names the row of a table."""
-    return type(error)(
-        f"Row {row} of {called}: {error.what} Nothing was recorded.", advice=error.advice, topic=error.topic
-    )
+    nothing = "" if table.piece else " Nothing was recorded."
+    return type(error)(f"Row {row} of {table.called}: {error.what}{nothing}", advice=error.advice, topic=error.topic)
 
 
 @final
@@ -265,7 +264,7 @@ class Reader:
             alone = next((each for each in self._limits if self._table.number(each, i) is not None), None)
             if alone and self._failed(i) is None and not self._is_told(i):
                 error = f"`{alone}` has a value and `{self.reward}` has none: fill in both, or neither."
-                raise in_row(InvalidInput(error), i + 1, self._table.called)
+                raise in_row(InvalidInput(error), i + self._table.first, self._table)
 
     def _failed(self, i: int) -> str | None:
         """Returns why the trial of a row of a sheet failed, or None."""
@@ -322,14 +321,14 @@ class Reader:
             under = None if self._by_number else self._at("context", self._context, i)
             context = None if self._by_number else self._inputs.context(under)
             return Imported(
-                i + 1, where, context, reward, told, self._propensity(i),
+                i + self._table.first, where, context, reward, told, self._propensity(i),
                 self._whole(NUMBER, i), self._number(ASKED, i), self._sides, self._sheet is not None, failed,
                 steps, stopped, self._asked(i, under), self._links(i),
             )  # fmt: skip
         except InvalidInput as error:
             if error.what.startswith("Row "):  # of a cell
                 raise error
-            raise in_row(error, i + 1, self._table.called) from None
+            raise in_row(error, i + self._table.first, self._table) from None
 
     def _asked(self, i: int, context: Any) -> Asked | None:
         facts = {name: cells[i] for name, cells in self._facts.items() if not is_missing(cells[i])}

@@ -180,7 +180,7 @@ def _describe_parameters(components: dict[str, Any]) -> None:
 def _kinds(operations: Sequence[Operation]) -> list[type[msgspec.Struct]]:
     found: list[type[msgspec.Struct]] = []
     for operation in operations:
-        bodies = [answered.body for answered in {**REFUSED, **operation.answers}.values()]
+        bodies = [answered.body for answered in {**REFUSED, **_answers(operation)}.values()]
         for kind in (operation.body, *bodies):
             if isinstance(kind, type) and kind not in found:
                 found.append(kind)
@@ -188,7 +188,7 @@ def _kinds(operations: Sequence[Operation]) -> list[type[msgspec.Struct]]:
 
 
 def _operation(operation: Operation, known: Mapping[Any, Any], paths: Mapping[str, str]) -> dict[str, Any]:
-    answers = {**operation.answers, **_refused(operation)}
+    answers = {**_answers(operation), **_refused(operation)}
     said: dict[str, Any] = {
         "operationId": operation.name, "summary": operation.summary,
         "parameters": [*_places(operation), *_query(operation), *([KEY] if operation.repeatable else [])],
@@ -202,7 +202,14 @@ def _operation(operation: Operation, known: Mapping[Any, Any], paths: Mapping[st
     if operation.body is not None:
         content = {"schema": known[operation.body], "examples": _examples(operation.name)}
         said["requestBody"] = {"required": True, "content": {"application/json": content}}
+        if operation.lines is not None:
+            lines = {"schema": {"type": "string", "description": operation.lines.text}}
+            said["requestBody"]["content"]["application/x-ndjson"] = lines | {"example": operation.lines.example}
     return said
+
+
+def _answers(operation: Operation) -> dict[int, ResponseInfo]:
+    return {**operation.answers, **({} if operation.lines is None else {200: operation.lines.answer})}
 
 
 def _examples(name: str) -> dict[str, Any]:

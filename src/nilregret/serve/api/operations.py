@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..._utils.checks import shown
 from ...errors import InvalidInput
+from ..auth.bodies import is_lines
 from ..auth.caller import Caller, caller_of
 from ..watch.metrics import Metrics
 from ..watch.signal_sender import SignalSender
@@ -90,6 +91,22 @@ class ResponseInfo:
     body: type[msgspec.Struct] | tuple[str, ...] | None = None
 
 
+class Lines(NamedTuple):
+    """The form of an operation that takes JSON lines of any number, in pieces while they come.
+
+    Attributes:
+        handler: function that answers a request. It reads the body by `receive` of ASGI.
+        text: in words, for the OpenAPI document.
+        example: of a body.
+        answer: to all lines, with the status 200.
+    """
+
+    handler: Callable[[Service, ParsedRequest, Receive], Awaitable[ASGIApp]]
+    text: str
+    example: str
+    answer: ResponseInfo
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class Operation:
@@ -106,6 +123,7 @@ class Operation:
         query: structure of the query string.
         answers: responses by status, besides the errors that all operations share.
         repeatable: whether the operation takes an `Idempotency-Key`.
+        lines: form that takes JSON lines, or None.
     """
 
     method: str
@@ -118,6 +136,7 @@ class Operation:
     body: type[msgspec.Struct] | None = None
     query: type[msgspec.Struct] | None = None
     repeatable: bool = False
+    lines: Lines | None = None
 
 
 class ParsedRequest(NamedTuple):
@@ -219,10 +238,15 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request (see the ASGI interface)."""
-        operation = self._operation
+        operation, decoder = self._operation, self._decoder
+        lines = operation.lines if operation.lines is not None and is_lines(Headers(scope=scope)) else None
+        if lines is not None:
+            request = parse(operation, None, scope, b"", scope["path_params"])
+            await (await lines.handler(self._service, request, receive))(scope, receive, send)
+            return
         # The middleware has read the body, and passes all of it in one message.
-        body = (await receive()).get("body", b"") if self._decoder is not None else b""
-        request = parse(operation, self._decoder, scope, body, scope["path_params"])
+        body = (await receive()).get("body", b"") if decoder is not None else b""
+        request = parse(operation, decoder, scope, body, scope["path_params"])
         began = time.perf_counter()
         try:
             reply = await operation.handler(self._service, request)
@@ -278,8 +302,8 @@ def _with_names(path: Mapping[str, Any]) -> Mapping[str, Any]:
     )
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuses a name that stands twice in an object: JSON parsers differ in which of the entries counts."""
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Returns the entries of an object. A name that stands twice is refused, since parsers differ in which counts."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -305,7 +329,7 @@ def _decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
         raise Problem(400, "malformed", "The body is empty; it must be a JSON object, at least {}.")
     try:
         found = decoder.decode(body)
-        json.loads(body, object_pairs_hook=_once, parse_int=bool, parse_float=bool)
+        json.loads(body, object_pairs_hook=once, parse_int=bool, parse_float=bool)
         return found
     except msgspec.ValidationError as error:
         raise unfit("The body", error, decoder.type) from None

@@ -24,6 +24,7 @@ from ..work.commands import Decide, DecideResult, Observe
 from ..work.events import several
 from ..work.worker import StudyWorker
 from . import create_study
+from .bulk import OBSERVATIONS
 from .operations import AGAIN, REFUSED, Operation, ParsedRequest, ResponseInfo, Service, json_of
 from .replies import answer, decision
 
@@ -175,7 +176,7 @@ async def observe(service: Service, request: ParsedRequest) -> ASGIApp:
     worker = await request.worker(service)
     idempotent = IdempotentRequest.of("observations", request.key, request.body)
     done = await worker.run(Observe(request.body, idempotent))
-    service.metrics.count_observation(worker, again=done.again)
+    service.metrics.count_observations(worker, 1, again=done.again)
     trial, would = done.trial, done.would
     said = m.Observation(
         trial.number, trial.reward or 0.0, None if would is None else m.Would(**would), **several(trial)
@@ -241,7 +242,7 @@ WRITE_OPERATIONS = [
         summary="Tell of something that was not asked for.",
         text="With `compare` the policy learns as an apprentice: it says what it would have done in your place, before "
         "it learns what came of what you did.",
-        handler=observe, body=m.ObservationRequest, repeatable=True,
+        handler=observe, body=m.ObservationRequest, repeatable=True, lines=OBSERVATIONS,
         answers={201: ResponseInfo("On record.", m.Observation)},
     ),
 ]  # fmt: skip

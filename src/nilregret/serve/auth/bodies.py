@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import final
 
 from starlette.types import Message, Receive, Send
@@ -12,6 +13,7 @@ from ..._utils.checks import whole_in
 from ..wire.limits import Limits
 from ..wire.problems import Problem
 
+LINES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl", "application/jsonlines"})
 LEFT = 65_536  # bytes of a refused body that are still read, so that the client reads the answer
 
 
@@ -44,14 +46,12 @@ async def read(receive: Receive, headers: Mapping[str, str], limits: Limits) -> 
     if length == 0:
         return b""
     if length is not None and length > limits.body_bytes:
-        raise too_large(limits)
+        raise too_large(limits.body_bytes)
     try:
         async with asyncio.timeout(limits.body_seconds):
             return await _whole(receive, limits)
     except TimeoutError:
-        raise Problem(
-            408, "slow", f"The body did not come within {limits.body_seconds:g} s.", headers={"Connection": "close"}
-        ) from None
+        raise _too_slow(limits, "The body") from None
 
 
 async def _whole(receive: Receive, limits: Limits) -> bytes | None:
@@ -64,9 +64,75 @@ async def _whole(receive: Receive, limits: Limits) -> bytes | None:
         parts.append(message.get("body", b""))
         have += len(parts[-1])
         if have > limits.body_bytes:
-            raise too_large(limits)
+            raise too_large(limits.body_bytes)
         more = message.get("more_body", False)
     return b"".join(parts)
+
+
+def is_lines(headers: Mapping[str, str]) -> bool:
+    """Returns whether the headers announce JSON lines, which are taken in pieces."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower() in LINES
+
+
+@final
+class LongBody:
+    """An ASGI `receive` that passes on the parts of a body that is not read whole.
+
+    The server reads no further than what was passed on, so memory stays flat.
+
+    Args:
+        receive: of the server.
+        headers: by lower-case name.
+        limits: of the service. Size is limited for all parts, and time for each.
+        still_valid: checks before each part whether the caller still has access, or None.
+
+    Attributes:
+        on_part: called whenever a part is asked for.
+        read: whether the body has come to its end.
+
+    Raises:
+        Problem: 413, the headers announce too large a body.
+    """
+
+    def __init__(
+        self, receive: Receive, headers: Mapping[str, str], limits: Limits,
+        still_valid: Callable[[], Awaitable[bool]] | None,
+    ) -> None:  # fmt: skip
+        self._receive, self._limits, self._still_valid = receive, limits, still_valid
+        length = announced(headers)
+        if length is not None and length > limits.lines_bytes:
+            raise too_large(limits.lines_bytes)
+        self._have, self.read = 0, length == 0
+        self.on_part: Callable[[], object] = lambda: None
+
+    async def __call__(self) -> Message:
+        """Returns the next part, or a message of the server after the last one (see the ASGI interface).
+
+        Raises:
+            Problem: 408, the part is too slow. 413, the body is too large.
+        """
+        if self.read:
+            return await self._receive()
+        self.on_part()
+        if self._still_valid is not None and not await self._still_valid():
+            raise AccessRevoked
+        try:
+            async with asyncio.timeout(self._limits.body_seconds):
+                message = await self._receive()
+        except TimeoutError:
+            raise _too_slow(self._limits, "The next part of the body") from None
+        self._have += len(message.get("body", b""))
+        if self._have > self._limits.lines_bytes:
+            raise too_large(self._limits.lines_bytes)
+        self.read = message["type"] != "http.request" or not message.get("more_body", False)
+        return message
+
+    async def drain(self) -> None:
+        """Reads and drops the rest of a body that was refused, so that the client reads the answer."""
+        with suppress(Problem, AccessRevoked, TimeoutError):
+            async with asyncio.timeout(self._limits.body_seconds):
+                while not self.read:
+                    await self()
 
 
 def replay(body: bytes, receive: Receive) -> Receive:
@@ -98,11 +164,16 @@ async def drop(receive: Receive, headers: Mapping[str, str], limits: Limits) -> 
         return False
 
 
-def too_large(limits: Limits) -> Problem:
-    """Returns the refusal of a body over the limit."""
+def _too_slow(limits: Limits, what: str) -> Problem:
+    sentence = f"{what} did not come within {limits.body_seconds:g} s."
+    return Problem(408, "slow", sentence, headers={"Connection": "close"})
+
+
+def too_large(most: int) -> Problem:
+    """Returns the refusal of a body of more than so many bytes."""
     return Problem(
         413, "too_large",
-        f"The body is larger than the {limits.body_bytes} bytes that this service takes. Send it in parts.",
+        f"The body is larger than the {most} bytes that this service takes. Send it in parts.",
         headers={"Connection": "close"},
     )  # fmt: skip
 

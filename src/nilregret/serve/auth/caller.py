@@ -80,6 +80,7 @@ def check_tenant(value: object) -> str:
 
 
 READ_METHODS = ("GET", "HEAD", "OPTIONS")
+LINES = re.compile(r"/v1/studies/[^/]+/observations")  # takes JSON lines, too
 # Deciders may change these. Any other change needs an admin, also at addresses that are added later.
 DECIDING = re.compile(r"/v1/studies/[^/]+/(?:decisions|rewards|failures|observations|enqueue|forget)(?:[/:].*)?")
 READING = re.compile(r"/v1/studies/[^/]+/evaluations")  # changes nothing, though its request has a body
@@ -96,6 +97,11 @@ def needed(method: str, path: str) -> Role:
     if method in READ_METHODS or (method == "POST" and READING.fullmatch(path)):
         return "reader"
     return "decider" if DECIDING.fullmatch(path) else "admin"
+
+
+def takes_lines(method: str, path: str) -> bool:
+    """Returns whether the body may be JSON lines of any number."""
+    return method == "POST" and LINES.fullmatch(path) is not None
 
 
 def public(method: str, path: str) -> bool:

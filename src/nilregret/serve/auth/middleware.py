@@ -91,7 +91,7 @@ class AccessMiddleware:
         method, path = scope["method"], scope["path"]
         if roles.public(method, path):
             self._strangers.take(_address(scope))
-            await self._forward(scope, NOBODY, b"", receive, response)
+            await self._forward(scope, NOBODY, bodies.replay(b"", receive), response)
             return
         if path in (login.IN, login.OUT) or (STATIC.fullmatch(path) and method in ("GET", "HEAD")):
             await self._serve_login(scope, receive, response, headers)
@@ -110,13 +110,20 @@ class AccessMiddleware:
         _check_path(scope)
         self._concurrency.enter(name)
         try:
+            if roles.takes_lines(method, path) and bodies.is_lines(headers):
+                long = bodies.LongBody(receive, headers, self._limits, still_valid)
+                try:
+                    await self._forward(scope, caller, long, response)
+                finally:
+                    response.body_read = long.read
+                return
             body = await bodies.read(receive, headers, self._limits)
             if body is None:
                 return
             response.body_read = True
             if still_valid is not None:
                 response.still_valid = still_valid
-            await self._forward(scope, caller, body, receive, response)
+            await self._forward(scope, caller, bodies.replay(body, receive), response)
         finally:
             self._concurrency.leave(name)
 
@@ -140,15 +147,19 @@ class AccessMiddleware:
             raise problem
         await self._error_page(Request(_with_caller(scope, caller)), problem)(scope, receive, response)
 
-    async def _forward(
-        self, scope: Scope, caller: Caller, body: bytes, receive: Receive, response: SecuredResponse
-    ) -> None:
-        """Passes the request to the application, which must begin to answer within the time limit."""
-        known = _with_caller(scope, caller)
+    async def _forward(self, scope: Scope, caller: Caller, receive: Receive, response: SecuredResponse) -> None:
+        """Passes the request to the application, which must begin to answer within the time limit.
+
+        Of a long body, the time counts since the last part was asked for.
+        """
+        known, seconds = _with_caller(scope, caller), self._limits.request_seconds
         try:
-            async with asyncio.timeout(self._limits.request_seconds) as clock:
+            async with asyncio.timeout(seconds) as clock:
                 response.on_start = lambda: clock.reschedule(None)
-                await self._app(known, bodies.replay(body, receive), response)
+                if isinstance(receive, bodies.LongBody):
+                    now = asyncio.get_running_loop().time
+                    receive.on_part = lambda: clock.reschedule(now() + seconds)
+                await self._app(known, receive, response)
         except TimeoutError:
             if not response.started:
                 raise Problem(
@@ -217,7 +228,7 @@ class AccessMiddleware:
         method, path = scope["method"], scope["path"]
         if STATIC.fullmatch(path):
             _check_path(scope)
-            await self._forward(scope, NOBODY, b"", receive, response)
+            await self._forward(scope, NOBODY, bodies.replay(b"", receive), response)
             return
         await self._refresh()
         if self._local and not self._tokens.any():

@@ -144,9 +144,9 @@ class Metrics:
         if result.new and result.late:
             self._late.labels(worker.tenant, worker.name, "yes" if result.counted else "no").inc()
 
-    def count_observation(self, worker: StudyWorker, *, again: bool) -> None:
-        """Counts an observation, or a retry of its request."""
-        (self._repeated if again else self._observations).labels(worker.tenant, worker.name).inc()
+    def count_observations(self, worker: StudyWorker, count: int, *, again: bool) -> None:
+        """Counts observations, or a retry of their request."""
+        (self._repeated if again else self._observations).labels(worker.tenant, worker.name).inc(1 if again else count)
 
     def text(self, tenant: str | None) -> bytes:
         """Returns the metrics of a tenant's studies, or of all studies and of the process for None. Reads studies."""

@@ -18,11 +18,13 @@ class Limits:
 
     Args:
         body_bytes: of a request's body. A thousand rewards are 100 KB.
+        lines_bytes: of a body of JSON lines, which is taken in pieces. A hundred thousand observations are 20 MB.
         header_bytes: of a request line with its headers.
         header_count: number of headers.
         header_seconds: until all headers of a request must have come, because a slow client holds a connection.
-        body_seconds: until the body of a request must have come.
-        request_seconds: until an answer must have begun. Streams of events may then go on.
+        body_seconds: until the body of a request must have come, or the next part of a body of JSON lines.
+        request_seconds: until an answer must have begun. Streams of events may then go on. Of a body of JSON lines,
+            since its last part was taken.
         send_seconds: until the client must have taken a part of an answer.
         connections: open at a time, of all callers.
         at_once: concurrent requests of one caller, with its streams of events.
@@ -42,6 +44,7 @@ class Limits:
     """
 
     body_bytes: int = 1 << 20
+    lines_bytes: int = 1 << 28
     header_bytes: int = 16_384
     header_count: int = 64
     header_seconds: float = 10.0

@@ -489,6 +489,16 @@ class Observation(Several, frozen=True):
     would: Would | None
 
 
+class ObservationsTaken(Reply, frozen=True):
+    """What has been taken of the lines of a request, with the same `Idempotency-Key` in all."""
+
+    rows: Annotated[int, Meta(description="Lines taken so far, all in order from the first.")]
+    recorded: Annotated[int, Meta(description="Of these, on record: those with a reward.")]
+    without_propensity: Annotated[int, Meta(description="Of these, decisions that `evaluate` leaves out.")]
+    new: Annotated[int, Meta(description="Lines that this request took. The others came before.")]
+    unread: Annotated[list[str], Meta(description="Entries of these that mean nothing to the study.")]
+
+
 class Apprentice(Reply, frozen=True):
     """A comparison of the policy's decisions with the observed ones."""
 

@@ -1,0 +1,219 @@
+"""Observations in bulk over HTTP: JSON lines in one request, taken in pieces, and resumed by their key."""
+
+import asyncio
+import json
+
+import msgspec
+import pytest
+
+import nilregret as nr
+from nilregret.serve.api import bulk
+from nilregret.serve.auth import bodies
+from nilregret.serve.auth.caller import OPERATOR
+from nilregret.serve.wire.limits import Limits
+from nilregret.serve.wire.problems import Problem
+from nilregret.serve.wire.settings import Settings
+from nilregret.storage import MemoryStorage, SqlStorage
+
+from .service import AT, Client, plain
+from .test_warm_start import lived
+
+CONTEXT = nr.Space(hour=nr.Float(0, 24))
+POLICY = nr.auto(nr.Arms(range(3)), context=CONTEXT, reward="bernoulli")
+TO = f"{AT}/observations"
+NDJSON = {"Content-Type": "application/x-ndjson"}
+
+
+def rows(count, **more):
+    return [
+        {"arm": i % 3, "context": {"hour": i % 24}, "propensity": 0.25, "reward": i % 2} | more for i in range(count)
+    ]
+
+
+def lines(found):
+    return b"".join(msgspec.json.encode(row) + b"\n" for row in found)
+
+
+@pytest.fixture
+def client(tmp_path):
+    with Client(SqlStorage(f"sqlite:///{tmp_path}/a.db")) as made:
+        made.put(AT, {"policy": plain(POLICY), "seed": 3, "propensities": True})
+        yield made
+
+
+def send(client, body, key="log"):
+    return client.post(TO, raw=body, key=key, headers=NDJSON)
+
+
+def trials(client):
+    return client.run(client.service.workers.get(OPERATOR, "shop")).study.trials
+
+
+def said(rows, recorded, without=0, new=None, unread=()):
+    new = rows if new is None else new
+    return {"rows": rows, "recorded": recorded, "without_propensity": without, "new": new, "unread": [*unread]}
+
+
+def test_lines_are_recorded_as_add_from_records_them(client):
+    body = rows(250) + [{"arm": 1, "context": {"hour": 3}, "reward": None}, rows(1, propensity=None, mood="gay")[0]]
+    assert send(client, lines(body)) == (200, said(252, 251, 1, unread=["mood"]))
+    own = nr.Study(POLICY, seed=3, propensities=True)
+    with pytest.warns(nr.errors.NoRegretWarning):
+        own.add_from(body)
+    for trial, known in zip(trials(client), own.trials, strict=True):
+        assert (trial.arm, trial.reward, trial.propensity) == (known.arm, known.reward, known.propensity)
+        assert trial.context_parameters == known.context_parameters
+    assert client.post(f"{AT}/decisions", {"context": {"hour": 1}})[0] == 201
+
+
+def test_the_same_lines_again_record_nothing_and_more_of_them_go_on(client):
+    body = rows(230)
+    assert send(client, lines(body[:130])) == (200, said(130, 130))
+    assert send(client, lines(body[:130])) == (200, said(130, 130, new=0))
+    assert send(client, lines(body)) == (200, said(230, 230, new=100))
+    assert len(trials(client)) == 230
+    for other in (lines(rows(230, reward=1)), lines(body[:100])):
+        status, answer = send(client, other)
+        assert (status, answer["error"]["kind"]) == (422, "key_reused")
+        assert "230 lines are on record, and the body does not begin with them" in answer["error"]["sentence"]
+    assert send(client, lines(body), key="another") == (200, said(230, 230))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (b'{"arm": 7, "context": {"hour": 1}, "reward": 1}', "Row 151 of the body has 7 in column arm: it must be"),
+        (b'{"arm": 1, "context": {"hour": 99}, "reward": 1}', "Row 151 of the body: Parameter `hour`: `value` is 99"),
+        (b'{"arm": 1, "context": {"hour": 9}, "reward": 1, "propensity": 2}', "Row 151 of the body: `propensity` is 2"),
+        (b'{"arm": 1, "context": {"hour": 1}, "reward": 0.5}', "Row 151 of the body: "),
+        (b'{"arm": 1, "context": {"hour": 1}, "reward": NaN}', "Row 151 of the body is no JSON object"),
+        (b'{"arm": 1, "arm": 2, "context": {"hour": 1}, "reward": 1}', "'arm' stands twice"),
+        (b"[1]", "Row 151 of the body is no JSON object"),
+    ],
+)
+def test_a_wrong_line_is_named_and_mended(wrong, sentence, client):
+    body = lines(rows(150))
+    status, answer = send(client, body + wrong + b"\n" + lines(rows(50)))
+    assert status in (400, 422)
+    assert sentence in answer["error"]["sentence"]
+    assert "Nothing was recorded" not in answer["error"]["sentence"]
+    if status == 422:
+        assert "Of the lines before, 100 are taken and 100 of them on record" in answer["error"]["sentence"]
+    assert len(trials(client)) == 100
+    assert send(client, body + lines(rows(51))) == (200, said(201, 201, new=101))
+    assert len(trials(client)) == 201
+
+
+def test_a_key_is_needed_and_no_other_request_has_it(client):
+    status, answer = client.post(TO, raw=lines(rows(2)), headers=NDJSON)
+    assert (status, answer["error"]["field"]) == (422, "Idempotency-Key")
+    assert client.post(TO, rows(1)[0] | {"propensity": None}, key="one")[0] in (201, 422)
+    client.post(f"{AT}/decisions", {"context": {"hour": 1}}, key="two")
+    assert send(client, lines(rows(2)), key="two")[1]["error"]["kind"] == "key_reused"
+
+
+def test_the_same_lines_by_two_requests_at_once(client):
+    """Both go on after what is on record, so one of them is asked to wait, and nothing is recorded twice."""
+
+    async def both():
+        sent = [client.send("POST", TO, raw=lines(rows(300)), key="log", headers=NDJSON) for _ in range(2)]
+        return await asyncio.gather(*sent)
+
+    answers = client.run(both())
+    assert sorted(status for status, _ in answers) in ([200, 200], [200, 503])
+    assert len(trials(client)) == 300
+
+
+def test_others_are_answered_meanwhile(client):
+    """A decision that comes while lines are sent is made before the last of them."""
+
+    async def body():
+        for place in range(0, 400, 50):
+            yield lines(rows(400)[place : place + 50])
+            if place == 200:
+                status, _ = await client.send("POST", f"{AT}/decisions", {"context": {"hour": 2}})
+                assert status == 201
+
+    assert client.run(client.send("POST", TO, raw=body(), key="log", headers=NDJSON)) == (200, said(400, 400))
+    (asked,) = [trial.number for trial in trials(client) if trial.state == "pending"]
+    assert 100 <= asked < 400
+
+
+@pytest.mark.parametrize("after", [1, 2])
+def test_what_a_kill_interrupts_is_resumed(after, client, monkeypatch, tmp_path):
+    """Units, kept arms and slates of an export hold together over the interruption."""
+    old = lived(250, sticky=True)
+    client.put("/v1/studies/moved", {"policy": plain(old.policy), "seed": 3, "propensities": True})
+    path = "/v1/studies/moved/observations"
+    body = old.export(tmp_path / "log.jsonl").read_bytes()
+    taken = bulk._Load._take
+
+    async def take(self, piece):
+        if self.rows == 100 * after:
+            raise Problem(503, "storage", "the end")
+        await taken(self, piece)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(bulk._Load, "_take", take)
+        assert client.post(path, raw=body, key="log", headers=NDJSON)[0] == 503
+    assert client.post(path, raw=body, key="log", headers=NDJSON)[1]["new"] == 250 - 100 * after
+    moved = client.run(client.service.workers.get(OPERATOR, "moved")).study
+    for trial, was in zip(moved.trials, old.trials, strict=True):
+        assert (trial.arm, trial.reward, trial.propensity, trial.metrics, trial.visit) == (
+            was.arm, was.reward, was.propensity, was.metrics, was.visit)  # fmt: skip
+
+
+def test_a_transaction_that_takes_long_is_shared(tmp_path):
+    """Each transaction takes a part of a piece, and other commands of the study come between."""
+    settings = Settings(turn_seconds=1e-9)
+    with Client(SqlStorage(f"sqlite:///{tmp_path}/a.db"), settings=settings) as client:
+        client.put(AT, {"policy": plain(POLICY), "seed": 3})
+        assert send(client, lines(rows(20))) == (200, said(20, 20))
+        assert send(client, lines(rows(30))) == (200, said(30, 30, new=10))
+        assert len(trials(client)) == 30
+
+
+# -- limits ----------------------------------------------------------------------------------------------------------
+
+
+def test_limits_of_size():
+    limits = Limits(lines_bytes=2000, body_bytes=200)
+    with Client(MemoryStorage(), settings=Settings(limits=limits)) as client:
+        client.put(AT, {"arms": [[0], [1], [2]]})
+        row = {"arm": 1, "reward": 0.5}
+        assert send(client, lines([row] * 40))[0] == 200  # more than `body_bytes`
+        assert send(client, lines([row] * 200), key="b")[0] == 413
+        assert send(client, b'{"a": "' + b"x" * 500 + b'"}', key="c")[0] in (413, 422)
+        assert client.post(TO, raw=lines([row] * 40))[0] == 413  # of one observation
+        assert client.post(f"{AT}/decisions", raw=b"{}", headers=NDJSON)[0] == 415
+
+
+def test_a_slow_part_is_refused():
+    async def receive():
+        await asyncio.sleep(60)
+
+    async def wait():
+        body = bodies.LongBody(receive, {"transfer-encoding": "chunked"}, Limits(body_seconds=0.01), None)
+        with pytest.raises(Problem, match="next part of the body did not come within 0.01 s"):
+            await body()
+
+    asyncio.run(wait())
+
+
+def test_a_caller_who_loses_access_sends_no_further_part():
+    async def revoked():
+        return False
+
+    async def wait():
+        body = bodies.LongBody(None, {"transfer-encoding": "chunked"}, Limits(), revoked)
+        with pytest.raises(bodies.AccessRevoked):
+            await body()
+
+    asyncio.run(wait())
+
+
+def test_the_document_says_how_lines_are_taken(client):
+    said = client.get("/openapi.json")[1]["paths"]["/v1/studies/{name}/observations"]["post"]
+    assert {"application/json", "application/x-ndjson"} == said["requestBody"]["content"].keys()
+    assert "the same lines with the same key go on" in json.dumps(said)
+    assert {"200", "201"} <= said["responses"].keys()
