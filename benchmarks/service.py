@@ -1,6 +1,6 @@
 """How many decisions over HTTP there are, what others wait for, and what kills of servers lose.
 
-    python benchmarks/service.py [--pairs] [--meanwhile] [--kills N] --count 800 --clients 8
+    python benchmarks/service.py [--pairs] [--meanwhile] [--kills N] [--bulk N] --count 800 --clients 8
         [--database SQLite|PostgreSQL] --every 0.5
 
 Everything is on this machine: server processes of `nilregret serve`, with its gate; a client that writes HTTP by hand;
@@ -11,7 +11,8 @@ request. Figures are medians of ratios. On PostgreSQL one process and two take t
 a single one. With `--kills` servers are killed (SIGKILL), `--every` so many seconds on average, while four threads ask
 and tell, with keys, and go on until each request is answered; then the record is compared with what was acknowledged.
 With `--meanwhile` one tenant asks for a thousand decisions in one request, each of which takes in all that is pending
-and searches a box, and another one's calls are timed.
+and searches a box, and another one's calls are timed. With `--bulk` so many observations are sent in one request, as
+JSON lines, while decisions of the same study are timed. Then the server is killed half-way, and the request sent again.
 """
 
 import tempfile
@@ -20,7 +21,7 @@ import bench
 
 import nilregret as nr
 
-from benchmarks.service_parts import kills, meanwhile, pairs  # isort: skip
+from benchmarks.service_parts import bulk, kills, meanwhile, pairs  # isort: skip
 from tests.postgres import Server as Postgres  # isort: skip
 
 POLICY = nr.gp_ucb(nr.Arms.grid(0, 1, 100), nr.SquaredExponential(0.2), noise=0.1)
@@ -48,8 +49,18 @@ def killed(name, url, given):
     print(f"{name}: {given.kills} kills, {said}: {len(wrong)} lost, doubled or different", *wrong[:10], sep="\n   ")
 
 
+def in_bulk(folder, count):
+    head = [f"{count:,} rows in one request", "s", "MB before", "MB at most", "decisions meanwhile", "median, ms",
+            "slowest, ms", "rows left after a kill"]  # fmt: skip
+    bench.table("", head, bulk.run(folder, count=count), floatfmt=".0f")
+
+
 @bench.command(__doc__)
 def main(given):
+    if given.bulk:
+        with tempfile.TemporaryDirectory() as folder:
+            in_bulk(folder, given.bulk)
+        return
     with tempfile.TemporaryDirectory() as folder, Postgres() as postgres:
         for name in [given.database] if given.database else ["SQLite", "PostgreSQL"]:
             url = f"sqlite:///{folder}/studies.db" if name == "SQLite" else postgres.url()

@@ -2,11 +2,15 @@
 
 import asyncio
 import json
+import math
 
 import msgspec
+import numpy as np
+import pandas as pd
 import pytest
 
 import nilregret as nr
+from nilregret.client import Client as Service
 from nilregret.serve.api import bulk
 from nilregret.serve.auth import bodies
 from nilregret.serve.auth.caller import OPERATOR
@@ -14,8 +18,10 @@ from nilregret.serve.wire.limits import Limits
 from nilregret.serve.wire.problems import Problem
 from nilregret.serve.wire.settings import Settings
 from nilregret.storage import MemoryStorage, SqlStorage
+from nilregret.testing.serving import Serving
 
 from .service import AT, Client, plain
+from .test_evaluation_logs import written
 from .test_warm_start import lived
 
 CONTEXT = nr.Space(hour=nr.Float(0, 24))
@@ -55,7 +61,7 @@ def said(rows, recorded, without=0, new=None, unread=()):
 
 
 def test_lines_are_recorded_as_add_from_records_them(client):
-    body = rows(250) + [{"arm": 1, "context": {"hour": 3}, "reward": None}, rows(1, propensity=None, mood="gay")[0]]
+    body = [*rows(250), {"arm": 1, "context": {"hour": 3}, "reward": None}, rows(1, propensity=None, mood="gay")[0]]
     assert send(client, lines(body)) == (200, said(252, 251, 1, unread=["mood"]))
     own = nr.Study(POLICY, seed=3, propensities=True)
     with pytest.warns(nr.errors.NoRegretWarning):
@@ -194,7 +200,7 @@ def test_a_slow_part_is_refused():
 
     async def wait():
         body = bodies.LongBody(receive, {"transfer-encoding": "chunked"}, Limits(body_seconds=0.01), None)
-        with pytest.raises(Problem, match="next part of the body did not come within 0.01 s"):
+        with pytest.raises(Problem, match="next part of the body did not come within"):
             await body()
 
     asyncio.run(wait())
@@ -217,3 +223,73 @@ def test_the_document_says_how_lines_are_taken(client):
     assert {"application/json", "application/x-ndjson"} == said["requestBody"]["content"].keys()
     assert "the same lines with the same key go on" in json.dumps(said)
     assert {"200", "201"} <= said["responses"].keys()
+
+
+# -- the client ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def remote():
+    with Serving() as service:
+        yield Service(service.url)
+
+
+def made(remote, name, **more):
+    return remote.create(name, POLICY, propensities=True, **more)
+
+
+def test_the_client_sends_what_add_from_reads(remote, tmp_path):
+    old = lived(60)
+    for ending in ("csv", "jsonl", "parquet"):
+        study = remote.create(f"moved-{ending}", old.policy, propensities=True)
+        path = old.export(tmp_path / f"log.{ending}")
+        assert study.add_from(path) == bulk.m.ObservationsTaken(60, 60, 0, 60, [])
+        new = nr.Study(old.policy, propensities=True)
+        new.add_from(path)
+        found = [(each["arm"], each["context"], each["propensity"], each["unit"], each["event"], each["facts"])
+                 for each in study.trials()]  # fmt: skip
+        assert found == [(each.arm, each.context_parameters, each.propensity, each.unit, each.event, each.facts)
+                         for each in new.trials]  # fmt: skip
+        with pytest.warns(nr.errors.NoRegretWarning, match="All 60 rows of .* are on record already"):
+            study.add_from(path)
+        assert len(study.trials()) == 60
+
+
+def test_the_client_sends_logs_and_tables(remote, tmp_path):
+    study = made(remote, "logs")
+    log = written(tmp_path, "1:-1:0.4 |user hour:3\n3:0:0.2 |user hour:4\n")
+    study.add_from(log)
+    frame = pd.DataFrame({"arm": [1, 2], "context.hour": [1.0, 2.0], "propensity": [0.5, np.nan], "reward": [1, 0]})
+    for _ in range(2):  # Rows in memory are new at each call.
+        with pytest.warns(nr.errors.NoRegretWarning, match="1 of 2 rows have no propensity"):
+            study.add_from(frame)
+    assert [(each["arm"], each["reward"], each.get("propensity")) for each in study.trials()] == [
+        (0, 1.0, 0.4), (2, 0.0, 0.2), (1, 1.0, 0.5), (2, 0.0, None), (1, 1.0, 0.5), (2, 0.0, None)]  # fmt: skip
+    losses = remote.create("losses", nr.auto(nr.Arms(range(3)), context=CONTEXT), goal="minimize", propensities=True)
+    losses.add_from(log)
+    assert [each["reward"] for each in losses.trials()] == [-1.0, 0.0]
+
+
+def test_the_client_refuses_what_json_would_lose(remote):
+    study = made(remote, "refused")
+    with pytest.raises(nr.errors.InvalidInput, match="Row 2 of `table` has inf in column reward: it must be finite"):
+        study.add_from([{"arm": 0, "context": {"hour": 1}, "reward": reward} for reward in (1, math.inf)])
+    with pytest.raises(nr.errors.InvalidInput, match="is no table with rows"):
+        study.add_from([])
+    with pytest.raises(nr.errors.InvalidInput, match="Row 1 of the body has 9 in column arm"):
+        study.add_from([{"arm": 9, "context": {"hour": 1}, "reward": 1}])
+    with pytest.raises(nr.errors.InvalidInput, match="which is no value of JSON"):
+        study.add_from([{"arm": 1, "context": {"hour": 1}, "reward": 1, "facts": {"x": object()}}])
+
+
+@pytest.mark.parametrize("count", [2000, pytest.param(100_000, marks=pytest.mark.nightly)])
+def test_a_refused_row_reaches_the_client_through_the_socket(count, remote):
+    """The rest of a long body is read before the answer, so that the client reads it."""
+    study = made(remote, f"long-{count}")
+    found = rows(count)
+    found[150]["arm"] = 5
+    with pytest.raises(nr.errors.InvalidInput, match=r"Row 151 of the body has 5 in column arm.* 100 are taken"):
+        study.add_from(found, key="long")
+    found[150]["arm"] = 1
+    if count > 2000:
+        assert study.add_from(found[:2000], key="long").new == 1900

@@ -17,7 +17,7 @@ LEFT_OUT = {
     **dict.fromkeys(["certainty", "importance"], "thousands of joint draws are made where the posterior is"),
     **dict.fromkeys(["close", "storage", "open"], "connections are the `Client`'s, and so are studies of a name"),
     **dict.fromkeys(
-        ["to_pandas", "add_from", "sheet"], "files and tables are made here, of `export` and `trials`"
+        ["to_pandas", "sheet"], "files and tables are made here, of `export` and `trials`"
     ),
     **dict.fromkeys(
         ["width", "information_gain", "restarts", "multipliers"], "entries of `status`, one request for all"

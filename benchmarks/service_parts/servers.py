@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 START_SECONDS = 600.0  # a busy machine has other things to do
 
@@ -57,6 +58,12 @@ class Server:
     def end(self):
         self.process.terminate()
         self.process.wait(30)
+
+    @property
+    def memory(self):
+        """MB of memory, at most so far."""
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
 
     @property
     def cpu(self):

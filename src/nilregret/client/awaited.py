@@ -116,6 +116,7 @@ class AsyncRemoteStudy:
     forget = _awaited(RemoteStudy.forget)
     add = _awaited(RemoteStudy.add)
     arms = _awaited(RemoteStudy.arms)
+    add_from = _awaited(RemoteStudy.add_from)
     add_arms = _awaited(RemoteStudy.add_arms)
     retire_arm = _awaited(RemoteStudy.retire_arm)
     restore_arm = _awaited(RemoteStudy.restore_arm)

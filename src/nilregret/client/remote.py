@@ -9,11 +9,13 @@ from datetime import timedelta
 from typing import Any, Literal, Self, final, overload
 from urllib.parse import quote
 
+import msgspec
 import numpy.typing as npt
 
 from .._utils.checks import Array, integer, study_name
 from ..algorithms.schema import table_of
 from ..domains.domain import Space
+from ..errors import warn
 from ..evaluation.estimators import Estimator
 from ..serialize import from_plain
 from ..serve.wire import change_messages as c
@@ -23,6 +25,7 @@ from ..serve.wire.messages import segment
 from ..study.direction import AnyPolicy, Goal
 from ..study.play_rewards import answer_entries, listed_answers
 from ..study.visits import sticky_of
+from .rows import Rows
 from .session import (  # fmt: skip
     Context,
     Points,
@@ -267,6 +270,25 @@ class RemoteStudy:
             std=plain("std", std), metrics=plain("metrics", metrics), compare=compare, **{place: given},
         )  # fmt: skip
         return self._session.send("POST", f"{self.path}/observations", body, m.Observation, key_header(key))
+
+    def add_from(self, table: Any, *, key: str | None = None) -> m.ObservationsTaken:
+        """Records the rewards of a table, a file or a log in one request, and returns how many (see `Study.add_from`).
+
+        The service takes the rows in pieces. If the call is interrupted or a row is refused, those before it stay on
+        record. The same call goes on after them.
+
+        Args:
+            table: see `Study.add_from`.
+            key: names these rows. Of a file, the same content has the same name, so that a repeated call records
+                nothing twice. Rows in memory are new at each call unless they have a `key`.
+        """
+        rows = Rows(table)
+        headers = key_header(key or rows.key) | {"Content-Type": "application/x-ndjson"}
+        reply = self._session.request("POST", f"{self.path}/observations", rows, headers)
+        said = msgspec.json.decode(reply, type=m.ObservationsTaken)
+        for sentence in rows.cautions(said):
+            warn(sentence)
+        return said
 
     def arms(self) -> list[c.ArmSaid]:
         """Returns all arms by number, the retired ones included."""

@@ -9,7 +9,7 @@ import ssl
 import time
 import uuid
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict
 from numbers import Integral
@@ -198,9 +198,12 @@ class Session:
         return msgspec.json.decode(reply, type=kind)
 
     def request(
-        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
-    ) -> bytes:
+        self, method: str, path: str, body: bytes | Iterable[bytes] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> bytes:  # fmt: skip
         """Returns the body of the reply, and sends the request again if that may help.
+
+        Parts of a body are taken anew in each attempt.
 
         Raises:
             InvalidInput: a value cannot be used.

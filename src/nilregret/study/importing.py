@@ -49,9 +49,13 @@ class Intake:
     """The rows of one table on their way into a study, perhaps in several pieces.
 
     An export refers to trials by number. Here they get other numbers, so units and slates stay together.
+
+    Args:
+        replica: of the study.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, replica: Replica) -> None:
+        self._replica = replica
         # Numbers of the study by those of the table: of the transaction under way, and before it.
         self._trials: ChainMap[int, int] = ChainMap({}, {})
         self._units: ChainMap[int, int] = ChainMap({}, {})
@@ -72,7 +76,7 @@ class Intake:
 
     def take(self, calls: Transaction, row: Imported) -> Trial:
         """Records a row, and returns its trial."""
-        known = row.trial(calls.trials, calls.events)
+        known = row.trial(calls.trials, self._replica.record.events)
         if known is not None:
             self.pair(row.number, row.links and row.links.unit, known.number, known.unit)
             return _told(calls, row, known)
@@ -171,7 +175,7 @@ def taking(
         warn(UNWEIGHED.format(f"{without:,}", many(len(rows), "row"), "has" if without == 1 else "have"))
 
     def take(calls: Transaction) -> list[Trial]:
-        taken, intake = [], Intake()
+        taken, intake = [], Intake(replica)
         for row in rows:
             try:
                 taken.append(intake.take(calls, row))

@@ -97,11 +97,6 @@ class Transaction:
         return self._replica.roster
 
     @property
-    def events(self) -> Mapping[str, int]:
-        """Numbers of trials by the caller's own id."""
-        return self._replica.record.events
-
-    @property
     def order(self) -> int:
         """The order of the last event."""
         return self._replica.record.order
@@ -283,9 +278,7 @@ class Transaction:
             context, asked = context.by(self.inputs, asked)
         order, plays = self.order + 1, told.plays
         decision = decision._replace(repeats=1 if plays is None else plays.times)
-        trial = self._trial(decision, context, order=order, now=self.now, asked=asked)
-        if propensity is not None:  # Of a decision that was made elsewhere.
-            trial = trial._replace(propensity=propensity)
+        trial = self._trial(decision, context, order=order, now=self.now, asked=asked)._replace(propensity=propensity)
         if asked is not None:  # A visit comes from an export, and holds no name of a unit.
             trial = trial._replace(visit=asked) if isinstance(asked, Visit) else self._of_visit(trial, asked, None)
         for at, report in enumerate(steps, start=order + 1):

@@ -22,7 +22,7 @@ from ...errors import InvalidInput, NoRegretError
 from ...study.importing import Intake, reader_of
 from ...study.rows import ASKED, NUMBER, UNIT, Imported, in_row
 from ...study.transaction import Going, Transaction
-from ..auth.bodies import LongBody
+from ..auth.bodies import AccessRevoked, LongBody
 from ..wire import messages as m
 from ..wire.decision_ids import IdempotentRequest, key_of
 from ..wire.problems import Problem, problem_of
@@ -35,7 +35,7 @@ KIND = "lines of observations"  # What a key was used for.
 
 
 class Progress(NamedTuple):
-    """How far the lines under one key have been taken.
+    """Counts of the lines under one key that have been taken.
 
     Attributes:
         rows: number of lines taken.
@@ -164,7 +164,7 @@ class _Load:
     def __init__(self, worker: StudyWorker, request: IdempotentRequest) -> None:
         self._worker, self.request = worker, request
         self.begun = self.now = Progress()
-        self.hash, self.intake = hashlib.blake2b(digest_size=16), Intake()
+        self.hash, self.intake = hashlib.blake2b(digest_size=16), Intake(worker.study.replica)
         self.unread: set[str] = set()
         self._skipped = 0
 
@@ -250,6 +250,8 @@ async def observe_lines(service: Service, request: ParsedRequest, receive: Recei
     load = _Load(worker, IdempotentRequest(key_of("key", request.key), KIND))
     try:
         await load.run(_lines(receive, service.settings.limits.body_bytes))
+    except AccessRevoked:
+        raise
     except Exception as error:
         if isinstance(receive, LongBody):
             await receive.drain()

@@ -112,10 +112,7 @@ class AccessMiddleware:
         try:
             if roles.takes_lines(method, path) and bodies.is_lines(headers):
                 long = bodies.LongBody(receive, headers, self._limits, still_valid)
-                try:
-                    await self._forward(scope, caller, long, response)
-                finally:
-                    response.body_read = long.read
+                await self._forward_long(scope, caller, long, response)
                 return
             body = await bodies.read(receive, headers, self._limits)
             if body is None:
@@ -170,6 +167,14 @@ class AccessMiddleware:
                 ) from None  # fmt: skip
         finally:
             response.on_start = None
+
+    async def _forward_long(
+        self, scope: Scope, caller: Caller, body: bodies.LongBody, response: SecuredResponse
+    ) -> None:  # fmt: skip
+        try:
+            await self._forward(scope, caller, body, response)
+        finally:
+            response.body_read = body.read
 
     # -- the caller --------------------------------------------------------------------------------------------------
 

@@ -490,7 +490,7 @@ class Observation(Several, frozen=True):
 
 
 class ObservationsTaken(Reply, frozen=True):
-    """What has been taken of the lines of a request, with the same `Idempotency-Key` in all."""
+    """Counts of the lines that have been taken, by all requests with the same `Idempotency-Key`."""
 
     rows: Annotated[int, Meta(description="Lines taken so far, all in order from the first.")]
     recorded: Annotated[int, Meta(description="Of these, on record: those with a reward.")]
