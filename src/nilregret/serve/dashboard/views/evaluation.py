@@ -121,7 +121,7 @@ def _share(overlap: float) -> str:
 
 def _facts(result: EvaluationResult) -> list[tuple[str, str]]:
     units = "" if result.units is msgspec.UNSET else f" of {many(result.units, 'unit')}"
-    sure, as_much = f"{1.0 - result.delta:.0%}", short(round(result.effective_sample_size))
+    sure, as_much = f"{1.0 - result.delta:.0%}", short(round(result.effective_sample_size)) + " units" * bool(units)
     return [
         ("interval", f"holds with probability {sure}, also for a log whose policy learned on the way"),
         ("decisions", f"{short(result.rows)}{units}, which say as much as {as_much} of the other policy's own"),
