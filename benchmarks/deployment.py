@@ -1,8 +1,8 @@
-"""The recipes of docs/deployment.md, tried: restarts of the database, a pooler, a proxy, copies in use, a unit.
+"""The recipes of docs/deployment.md, tried: restarts of the database, a pooler, a proxy, two machines, copies, a unit.
 
     apt-get install nginx-light pgbouncer
-    python benchmarks/deployment.py --restarts 4 --copies 5 --seconds 2.0 --clients 4
-    python benchmarks/deployment.py --restarts 6 --copies 10 --seconds 3
+    python benchmarks/deployment.py --restarts 4 --kills 4 --copies 5 --seconds 2.0 --clients 4
+    python benchmarks/deployment.py --restarts 6 --kills 20 --copies 10 --seconds 3
 
 What is not installed here is left out, and said to be. All of it listens at 127.0.0.1 alone.
 """
@@ -16,7 +16,7 @@ import bench
 
 HOME = Path(__file__).parents[1]
 
-from benchmarks.deployment_parts import databases, proxies
+from benchmarks.deployment_parts import databases, machines, proxies
 from tests.postgres import Server
 
 
@@ -35,6 +35,15 @@ def tried(given, page, folder):
                 facts, wrong = databases.pooled(postgres, place, mode=mode, connections=connections, **more)
                 print(f"PgBouncer by {mode}, {connections} connections for two processes: {said(facts)}")
                 yield from wrong
+        if there("nginx"):
+            place = folder / "machines"
+            place.mkdir()
+            more_of = {"count": given.kills, "seconds": given.seconds, "clients": 1}
+            facts, slowest, wrong = machines.killed(page, postgres.url(), place, **more_of)
+            print(
+                f"{given.kills} kills of either of two processes, {said(facts)}: all answered {slowest:.1f} s after it"
+            )
+            yield from wrong
     facts, sizes, wrong = databases.copies(folder, count=given.copies, **more)
     print(f"{len(sizes)} copies of an SQLite file in use, of {min(sizes)} to {max(sizes)} trials, {said(facts)}")
     yield from wrong

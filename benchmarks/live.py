@@ -1,7 +1,7 @@
 """Live decisions: the figures of this library against bandit peers, all in one run.
 
     python benchmarks/live.py --only shares smooth clicks together newcomers told rare certainty visitors revisits
-        tides --seeds 5 --first 1000 [--rounds N] [--alone] [--json FILE] [--markdown]
+        tides scale --seeds 5 --first 1000 [--rounds N] [--alone] [--json FILE] [--markdown]
     python benchmarks/live.py --seeds 1 --rounds 200   # a look
 
 | row | what is measured |
@@ -15,6 +15,7 @@
 | rare | clicks and faults of .5% to 5% whose first 50 answers are equal: share of the best arm in the end |
 | tides | a common level of all arms steps, waves or rises: regret, and runs that end on a worse arm |
 | certainty | how often one of equal arms is called the best (A/A), and a better one found; what bounds hold |
+| scale | 1,000 arms, 50 columns, 10^6 decisions: what a decision costs, what a study holds, how soon it opens |
 | visitors | coverage of 95% intervals of an evaluation where units visit 1 to 20 times and keep their arm |
 | revisits | the same of the model's bounds, which take visits for independent |
 
@@ -28,7 +29,7 @@ names; Vowpal Wabbit is in the extra `bench`. What is not at hand is named and l
 import json
 
 import bench
-from live_parts import budgets, certainty, classified, newcomers, rare, tides, visitors
+from live_parts import budgets, certainty, classified, newcomers, rare, scale, tides, visitors
 from tqdm import tqdm
 
 ROWS = {
@@ -43,6 +44,7 @@ ROWS = {
     "visitors": visitors.visitors,
     "revisits": visitors.revisits,
     "tides": tides.tides,
+    "scale": scale.scale,
 }
 
 

@@ -5,11 +5,16 @@ import logging
 import math
 import shutil
 import sqlite3
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import nilregret as nr
+from nilregret.__main__ import main
 from nilregret.errors import StorageError
 from nilregret.storage.early_trials import EarlyTrials
 from nilregret.study import snapshots
@@ -215,9 +220,39 @@ def test_early_trials_are_checked_when_they_are_read(path, soon):
     assert quick
     with pytest.raises(StorageError, match="damaged: its context"):
         list(again.trials)
+    done = CliRunner().invoke(main, ["studies", str(path), "--check"])
+    assert done.exit_code == 4
+    assert "Trial 5 of study 's'" in done.output
     change(path, "DELETE FROM trials WHERE number = 5")
     with pytest.raises(StorageError, match="no longer all in the storage"):
         again.trials[5]
+
+
+@pytest.mark.nightly
+def test_a_kill_while_snapshots_are_written(tmp_path, monkeypatch):
+    """Each decision writes a snapshot, so that most kills come while one is being written."""
+    url, script = f"sqlite:///{tmp_path}/s.db", (
+        "import sys, itertools; from nilregret.study import snapshots; import nilregret as nr\n"
+        "from tests.test_snapshots import go_on, policy\n"
+        "snapshots.LEAST, snapshots.EVERY, snapshots.CHUNK = 30, 2, 2**14\n"
+        "study = nr.Study(policy(), seed=3, storage=sys.argv[1], name='s')\n"
+        "for number in itertools.count(len(study.trials)): go_on(study, number, 1); print(number, flush=True)\n"
+    )  # fmt: skip
+    for kill in (45, 50):
+        command = [sys.executable, "-c", script, url]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1]) as process:
+            while int(process.stdout.readline()) < kill:
+                pass
+            process.kill()
+        found = []
+        for least in (30, math.inf):
+            monkeypatch.setattr(snapshots, "LEAST", least)
+            study, quick = opened(url)
+            assert quick == (least == 30)
+            found.append(([trial.arm for trial in study.trials], study.predict(context=[0.3, 0.3])))
+        assert found[0][0] == found[1][0]
+        assert len(found[0][0]) > kill
+        assert np.array_equal(found[0][1], found[1][1])
 
 
 @pytest.mark.parametrize(

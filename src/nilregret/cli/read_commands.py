@@ -43,7 +43,8 @@ def studies(storage: str, *, check: bool, wide: bool, as_json: bool) -> None:
 
     place = storage_at(storage)
     for name in place.names() if check else ():
-        opened_study(storage, name)
+        for _ in opened_study(storage, name).trials:  # Trials of a long study are checked when they are read.
+            pass
     found: list[dict[str, Any]] = [
         {
             "name": study.name, "algorithm": _algorithm_of(study.policy), "goal": study.goal, "seed": study.seed,
