@@ -332,6 +332,8 @@ DESCRIBED = [
     nr.slots.Halving(factor=F(4), first=F(0.5), pause=True, steps=50),
     nr.slots.Predicted(level=F(0.1), finished=20, learned="predicted"),
     nr.Fidelity("rows", 10, 1_000, cost=F(1.5), levels=5),
+    nr.slots.Cascade(),
+    nr.slots.Positions((F(1), 0.5)),
     nr.slots.Confirm(20, rounds=2),
     nr.slots.Never(steps=50, explore=F(0.1), of="best", learned="nothing"),
     nr.slots.LengthscaleBank(factors=(F(0.5), W(2)), weight=F(3.0), around=nr.slots.Refit(every=4)),

@@ -56,7 +56,7 @@ def has(policy, slot):
 def test_every_slot_is_tried_here_and_is_one_of_the_policy():
     assert set(GIVEN) == set(Slots.__annotations__) - {"reward"}  # which fills `objective`: tests/test_clicks.py
     assert set(GIVEN) <= {field.name for field in dataclasses.fields(nr.Policy)}
-    alone = {"pruning", "fidelity"}  # Only `auto` takes them by name.
+    alone = {"pruning", "fidelity", "slate"}  # Only `auto` takes them by name.
     assert set(SLOTS) - set(GIVEN) == {"confidence", "score", "objective"} | alone  # The others are what it is.
 
 
@@ -227,6 +227,7 @@ PARTS = {
     "constraints": nr.OnAverage(),
     "switching": nr.slots.Lazy(1.5),
     "pruning": nr.slots.Median(steps=9),
+    "slate": nr.slots.Positions((1.0, 0.5)),
 }
 
 

@@ -649,7 +649,7 @@ class Sequence:
     def replayed(self, trials):
         state = State(self.policy, seed=self.seed)
         known = [trial.as_corrected() for trial in trials]
-        state.receive(self.study.replica.curves.as_taught(Record().apply(known), known))
+        state.receive(self.study.replica.lessons.of(Record().apply(known), known))
         return state
 
     def copied(self):

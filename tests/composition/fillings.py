@@ -241,6 +241,8 @@ FILLINGS = [
     _using("pruning", "`Median`", nr.slots.Median(steps=5)),
     _using("pruning", "`Halving`", nr.slots.Halving(steps=5)),
     _using("pruning", "`Predicted`", nr.slots.Predicted(steps=5)),
+    _using("slate", "`Cascade`", nr.slots.Cascade()),
+    _using("slate", "`Positions`", nr.slots.Positions((1.0, 0.5))),
 ]  # fmt: skip
 SLOTS = list(dict.fromkeys(filling.slot for filling in FILLINGS))
 ORDER = {"domain": 0, "explore": 1}  # the others after these: detectors are added to the forced rounds there are

@@ -226,8 +226,10 @@ def test_a_batch_is_as_many_questions():
         policy = filling.put(base(), "")
         studies = [Driver(policy, seed=0, reward=None).study() for _ in range(2)]
         at = None if policy.context is None else np.full(policy.context.dimension, 0.5)
-        batch = studies[0].ask(at, count=4)
-        singly = [studies[1].ask(at) for _ in range(4)]
+        batch, singly = studies[0].ask(at, count=4), []
+        for _ in range(4):
+            taken = [trial.arm for trial in singly] if at is not None else []
+            singly.append(studies[1].ask(at, exclude=taken or None))
         assert [trial.arm for trial in batch] == [trial.arm for trial in singly], filling.name
 
 

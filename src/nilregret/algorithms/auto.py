@@ -38,6 +38,7 @@ from ..slots.scores import (
     UpperConfidenceBound,
 )
 from ..slots.silence import Imputed, LateOrNever, by_exposure
+from ..slots.slates import SlateModel
 from ..slots.widths.likelihood_ratio import RateQuantiles
 from .definition import build
 from .earlier import with_earlier
@@ -75,7 +76,8 @@ def auto(
     answers: Literal["prompt", "late", "silent no", "unknown"] = "prompt",
     reward: Literal["bernoulli", "poisson", "bounded"] | KnownReward | None = None,
     cost: str | None = None, pruning: Literal["never", "median", "halving", "predicted"] | Pruning | None = None,
-    fidelity: Fidelity | None = None, like: Any = None,
+    fidelity: Fidelity | None = None, slate: Literal["cascade", "positions"] | SlateModel | None = None,
+    like: Any = None,
 ) -> Policy[D]:  # fmt: skip
     """Returns the recommended policy if nothing is known: units, kernel, noise and mean of the rewards are learned.
 
@@ -177,6 +179,8 @@ def auto(
             - A study of Optuna.
             - A data frame, a list of dicts, or the path of a CSV, JSON, Parquet or Arrow file. It has a column for each
               parameter, or those of `study.export`, and a column `reward`, where more is better, or `loss`.
+        slate: the model of places of a slate (`ask(count=3, slate=True)`): "cascade", "positions", or a part such as
+            `nr.slots.Positions((1.0, 0.6, 0.4))`. None if each place's answer counts as it is (docs/slates.md).
 
     Raises:
         InvalidInput: for values that make no sense.
@@ -188,12 +192,12 @@ def auto(
     ['C', 'kernel']
     """
     if fidelity is not None:
-        _check_fidelity(context, reward, cost, like, pruning, world, answers, objectives, constraints)
+        _check_fidelity(context, reward, cost, like, pruning, slate, world, answers, objectives, constraints)
         return _by_fidelity(domain, fidelity, noise, budget, parallel)
     if (rule := _objectives(objectives, reference)) is not None:
-        _check_alone(context=context, reward=reward, cost=cost, like=like, regret=regret, answers=answers)
+        _check_alone(context=context, reward=reward, cost=cost, like=like, slate=slate, regret=regret, answers=answers)
         of = auto(domain, noise=noise, constraints=_count(constraints), world=world, answers=answers, parallel=parallel)
-        return _pruned(_for_front(of, rule, start=_start(domain, budget, parallel)), pruning)
+        return _with_rules(_for_front(of, rule, start=_start(domain, budget, parallel)), pruning=pruning)
     std, is_known, parallel = _checked(domain, context, noise, parallel, world, answers)
     cumulative, (count, part, limited, guards) = _counts_all(regret, context, reward, cost), _limits(constraints)
     leaves = not cumulative and context is None and world == "stationary" and answers in ("prompt", "late")
@@ -203,7 +207,7 @@ def auto(
     by_models = cumulative and _by_models(domain, context, part, answers)
     rates = None if limited else _of_rates(kind, domain, context, noise, world, pending=pending)
     if rates is not None and not by_models and like is None:
-        return _guarded(_pruned(_by_exposure(rates, kind, answers), pruning), guards)
+        return _with_rules(_by_exposure(rates, kind, answers), constraints=guards, pruning=pruning, slate=slate)
     policy = build(
         "auto", domain, _first_kernel(domain, context, std), ConstantWidth(value=WIDTH),
         _score(domain, context, pending, limited=signed, cumulative=cumulative, cost=cost),
@@ -214,18 +218,15 @@ def auto(
         refit=_fits(domain, context, is_known=is_known, limited=limited), reward=kind,
     )  # fmt: skip
     policy = _by_exposure(_with_models(policy, world, answers), kind, answers) if by_models else policy
-    policy = _guarded(_pruned(policy if part is None else policy.using(constraints=part), pruning), guards)
+    limits = guards if part is None else part
+    policy = _with_rules(policy, constraints=limits, pruning=pruning, slate=slate)
     return policy if like is None else with_earlier(policy, like)
-
-
-def _guarded(policy: Policy[D], guards: Sequence[NoWorse] | None) -> Policy[D]:
-    return policy if guards is None else policy.using(constraints=guards)
 
 
 def _check_fidelity(*given: Any) -> None:
     """Raises `InvalidInput` for arguments of `auto` that do not go with `fidelity`."""
-    names = ("context", "reward", "cost", "like", "pruning", "world", "answers", "objectives", "constraints")
-    plain = (*[None] * 5, "stationary", "prompt", 1, 0)
+    names = ("context", "reward", "cost", "like", "pruning", "slate", "world", "answers", "objectives", "constraints")
+    plain = (*[None] * 6, "stationary", "prompt", 1, 0)
     other = next((name for name, value, usual in zip(names, given, plain, strict=True) if value != usual), None)
     if other is not None:
         raise InvalidInput(f"`{other}` and `fidelity` do not go together in `auto`: leave one of them out.")
@@ -239,8 +240,9 @@ def _by_fidelity(
     return with_fidelity(of, fidelity, start=_start(domain, budget, parallel), budget=budget)
 
 
-def _pruned(policy: Policy[D], pruning: str | Pruning | None) -> Policy[D]:
-    return policy if pruning is None else policy.using(pruning=pruning)
+def _with_rules(policy: Policy[D], **rules: Any) -> Policy[D]:
+    given = {slot: rule for slot, rule in rules.items() if rule is not None}
+    return policy.using(**given) if given else policy
 
 
 def _objectives(objectives: int | Sequence[str], reference: Sequence[float] | None) -> Pareto | None:

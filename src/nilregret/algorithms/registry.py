@@ -74,6 +74,7 @@ from ..slots.refit import ArmModels, Learning, Refit
 from ..slots.rewards import Bernoulli, Bounded, KnownReward, Poisson
 from ..slots.safe import Safe
 from ..slots.silence import Exposed, Imputed, LateOrNever
+from ..slots.slates import Cascade, Positions, SlateModel
 from ..slots.switching import Lazy, Switching
 from ..theory.change.schedules import PowerLaw
 from ..theory.series import EvenSeries, PowerSeries, Series
@@ -184,6 +185,7 @@ BY_NAME = {
     "pending": {"ignore": "ignored", "hallucinate": "hallucinated", "auto": "late_or_never"},
     "switching": {"lazy": "lazy"},
     "pruning": {"never": "never", "median": "median", "halving": "halving", "predicted": "predicted"},
+    "slate": {"cascade": "cascade", "positions": "positions"},
     "reward": {"bernoulli": "bernoulli", "poisson": "poisson", "bounded": "bounded"},
     "constraints": {"on_average": "on_average", "every_round": "every_round"},
 }
@@ -234,6 +236,7 @@ PARTS: dict[str, tuple[type, dict[str, Schema]]] = {
     "width": (Confidence, _named(constant=ConstantWidth, pointwise=PointwiseBayes)),
     "switching": (Switching, _named(Lazy)),
     "pruning": (Pruning, _named(Never, Median, Halving, Predicted)),
+    "slate": (SlateModel, _named(Cascade, Positions)),
     "reward": (KnownReward, _named(
         bernoulli=Schema(Bernoulli, without=_LOSSES), poisson=Schema(Poisson, without=_LOSSES),
         bounded=Schema(Bounded, without=_LOSSES),

@@ -145,9 +145,9 @@ def log_of_table(table: Table, actions: Sequence[Any] | None = None, rewarded: s
     table = replace(table, first=0)
     for name in filter(None, map(table.find, IDS)):
         refuse_repeated(name, table.columns[name])
-    action, propensity = _column(table, ACTION), _column(table, PROPENSITY)
+    action, propensity = column(table, ACTION), column(table, PROPENSITY)
     answers = table if rewarded is None else table.flat()  # Metrics may be dicts in the rows.
-    reward, loss = answers.reward() if rewarded is None else (_column(answers, (rewarded,)), False)
+    reward, loss = answers.reward() if rewarded is None else (column(answers, (rewarded,)), False)
     if loss:
         raise InvalidInput(
             f"{table.named}: `{reward}` is a loss by its name, and policies are compared by their rewards. Give a "
@@ -158,12 +158,12 @@ def log_of_table(table: Table, actions: Sequence[Any] | None = None, rewarded: s
         raise InvalidInput(f"{table.called} has no decisions, so nothing can be evaluated.")
     among = _among(table)
     named = actions if actions is not None or among is None else _all_of(among, table.values(action))
-    codes, names = _coded(table.values(action), named)
+    codes, names = coded(table.values(action), named)
     unread = table.unread({action, propensity, reward, *([] if rewarded is None else REWARDS)})
     unit = table.find(UNIT)
     log = Log(
         actions=names, taken=codes, propensities=table.numbers(propensity), rewards=answers.numbers(reward),
-        contexts=_contexts(table), unread=tuple(name for name in unread if name.casefold() not in OTHERS),
+        contexts=contexts_of(table), unread=tuple(name for name in unread if name.casefold() not in OTHERS),
         available=None if among is None else _available(among, names),
         units=None if unit is None else units_of(table.values(unit)),
     )  # fmt: skip
@@ -239,7 +239,8 @@ def checked(log: Log) -> Log:
     return replace(log, propensities=np.minimum(p, 1.0), unweighed=others).only(known, "without a propensity")
 
 
-def _column(table: Table, names: Sequence[str]) -> str:
+def column(table: Table, names: Sequence[str]) -> str:
+    """Returns the column of one of these names, or raises an error."""
     column = table.find(*names)
     if column is None:
         raise InvalidInput(f"The log has no column {names[0]}: {table.named}. {NEEDED}")
@@ -262,7 +263,7 @@ def refuse_repeated(name: str, values: Any) -> None:
         seen[key] = row
 
 
-def _coded(taken: Any, actions: Sequence[Any] | None) -> tuple[IndexArray, tuple[Any, ...]]:
+def coded(taken: Any, actions: Sequence[Any] | None) -> tuple[IndexArray, tuple[Any, ...]]:
     """Returns the actions of the rows as indices, and the names of all."""
     if not (isinstance(taken, np.ndarray) and taken.ndim == 1 and taken.dtype.kind in "fiu"):
         taken = _names(list(taken))
@@ -295,7 +296,7 @@ def _names(actions: list[Any]) -> list[Any]:
     return actions
 
 
-def _contexts(table: Table) -> Any:
+def contexts_of(table: Table) -> Any:
     """Returns the contexts: rows of numbers, dictionaries by name, the values of one column, or None."""
     one = table.find("context")
     if one is not None:

@@ -33,7 +33,7 @@ def log_of_study(study: Study, reward: str | None = None) -> Log:
     Raises:
         InvalidInput: the domain is continuous, no trial has a propensity, or all are still waited for.
     """
-    domain = _arms_of(study)
+    domain = arms_of(study)
     trials, waiting = counted_trials(study)
     if reward not in (None, "reward"):
         trials = _measured(trials, str(reward))
@@ -83,7 +83,7 @@ def _measured(trials: list[Trial], column: str) -> list[Trial]:
 
 def _of_trials(study: Study, trials: list[Trial]) -> Log:
     return Log(
-        actions=tuple(range(len(_arms_of(study)))),
+        actions=tuple(range(len(arms_of(study)))),
         taken=np.array([trial.arm for trial in trials], dtype=np.intp),
         propensities=np.array([trial.propensity for trial in trials], dtype=np.float64),
         rewards=np.array([trial.reward for trial in trials], dtype=np.float64),
@@ -109,7 +109,7 @@ def _units(trials: list[Trial]) -> IndexArray | None:
     return np.array(found, dtype=np.intp) if len(set(found)) < len(found) else None
 
 
-def _arms_of(study: Study) -> Arms:
+def arms_of(study: Study) -> Arms:
     """Returns the arms of a study with one reward, or raises an error."""
     domain, count = study.policy.domain, study.policy.objective_count
     if count > 1:

@@ -32,6 +32,7 @@ def is_compact(state: object) -> bool:
     plain = policy.models is not None and policy.constraints is None and policy.fitting is None
     plain = plain and reward.guess is None and reward.balance is None and policy.confidence.recent is None
     plain = plain and policy.objective.is_reward and not policy.pending.revises and policy.memory.keeps_all
+    plain = plain and policy.slate is None  # Places may not teach what their rows say.
     return plain and memory.detector is None and not memory.restarts and not state.outputs.others
 
 

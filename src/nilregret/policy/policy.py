@@ -28,6 +28,7 @@ from ..slots.pruning import Pruning
 from ..slots.refit import Learning, Refit
 from ..slots.scores import Score, UpperConfidenceBound
 from ..slots.sketch import Sketch, check_sketch
+from ..slots.slates import SlateModel
 from ..slots.switching import Switching
 from ..theory.change.schedules import PowerLaw
 from .engines import Decision
@@ -68,6 +69,7 @@ class Policy(Generic[D]):
         pruning: the rule that stops trials that report before their last step. None stops no trial.
         fidelity: the setting of each trial that the policy chooses, which is then the context. None for no setting.
         guards: the promises that a control is kept (`nr.NoWorse`), which are given as `constraints`. None for none.
+        slate: what the answers of a slate teach. None if the answer of each place counts as it is.
 
     >>> import nilregret as nr
     >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
@@ -99,6 +101,7 @@ class Policy(Generic[D]):
     pruning: Pruning | None = field(default=None, metadata=serialize.LATER)
     fidelity: Fidelity | None = field(default=None, metadata=serialize.LATER)
     guards: tuple[NoWorse, ...] | None = field(default=None, metadata=serialize.LATER)
+    slate: SlateModel | None = field(default=None, metadata=serialize.LATER)
 
     def __post_init__(self) -> None:
         check_model(self.domain, self.context, self.kernel)
@@ -111,7 +114,7 @@ class Policy(Generic[D]):
             part.check(self)
         if self.sketch is not None:
             check_sketch(self.sketch, self)
-        for rule in filter(None, (self.switching, self.pruning, self.fidelity)):
+        for rule in filter(None, (self.switching, self.pruning, self.fidelity, self.slate)):
             rule.check(self)
         why = "It is a standard deviation, in the units of the reward."
         object.__setattr__(self, "noise", number("noise", self.noise, low=0.0, high=LARGEST_REWARD, why=why))

@@ -29,6 +29,7 @@ Worked examples are in docs/extending.md. Kernels derive from `nilregret.kernels
 | `score` | `PointwiseScore` | `__call__` | `partials`, `incumbent_in`, `in_rewards`, `placed`, `law` |
 | | `Score` | `on_table`, `on_points` | `draws`, `widens`, `drawn_width`, `law`, `in_rewards`, `placed` |
 | `pruning` | `Pruning` | `verdict` | `why`, `expected`, `stops` |
+| `slate` | `SlateModel` | `shares` | `check_places`, `learns` |
 
 Every part may have `check(policy)`. It raises `InvalidInput` for policies that the part does not fit, and calls
 `super().check(policy)`.
@@ -48,6 +49,7 @@ The methods receive and return these objects:
 | `AcquisitionContext`, `TableView`, `PointView` | a round as a score sees it |
 | `AcquisitionFunction` | the function that is maximised |
 | `Courses`, `Course` | the curves of trials that report, as a pruning rule sees them |
+| `Place`, `Looked` | a place of a slate, and what earlier slates say of places and arms |
 | `ScoreLaw`, `DrawnLine`, `IndependentNormals`, `JointNormals` | the law of the scores of a round |
 """
 

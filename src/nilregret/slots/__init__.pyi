@@ -104,4 +104,9 @@ from .silence import Exposed as Exposed
 from .silence import Imputed as Imputed
 from .silence import LateOrNever as LateOrNever
 from .sketch import Sketch as Sketch
+from .slates import Cascade as Cascade
+from .slates import Looked as Looked
+from .slates import Place as Place
+from .slates import Positions as Positions
+from .slates import SlateModel as SlateModel
 from .switching import Lazy as Lazy

@@ -25,6 +25,7 @@ from .pruning_rules import Halving, Median, Predicted
 from .refit import Learning
 from .scores import Score, UpperConfidenceBound
 from .silence import LateOrNever
+from .slates import Cascade, Positions, SlateModel
 from .switching import Lazy, Switching
 
 NAMED: dict[str, dict[str, object]] = {
@@ -32,12 +33,14 @@ NAMED: dict[str, dict[str, object]] = {
     "pending": {"ignore": Ignored(), "hallucinate": Hallucinated(), "auto": LateOrNever()},
     "switching": {"lazy": Lazy()},
     "pruning": {"never": Never(), "median": Median(), "halving": Halving(), "predicted": Predicted()},
+    "slate": {"cascade": Cascade(), "positions": Positions()},
 }
 EXAMPLES = {
     "memory": "nr.slots.SlidingWindow(200)",
     "pending": "nr.slots.Censored.within(20, minimum=0)",
     "switching": "nr.slots.Lazy(factor=1.1)",
     "pruning": "nr.slots.Median(steps=50)",
+    "slate": "nr.slots.Positions((1.0, 0.6, 0.4))",
 }
 
 
@@ -106,6 +109,7 @@ SLOTS: dict[str, tuple[type, str]] = {
     "switching": (Switching, "made by `nr.slots.Lazy(...)`, or None"),
     "pruning": (Pruning, "a part of `nilregret.slots.pruning_rules`, such as `nr.slots.Median()`, or None"),
     "fidelity": (Fidelity, "made by `nr.Fidelity(...)`, or None"),
+    "slate": (SlateModel, "a part of `nilregret.slots.slates`, such as `nr.slots.Cascade()`, or None"),
 }
 
 
@@ -122,7 +126,7 @@ def is_part(value: object) -> bool:
 def check_part(slot: str, part: object) -> None:
     """Raises `InvalidInput` if a part does not belong in its slot or cannot be stored."""
     kind, what = SLOTS[slot]
-    if part is None and slot in ("refit", "constraints", "switching", "pruning", "fidelity"):
+    if part is None and slot in ("refit", "constraints", "switching", "pruning", "fidelity", "slate"):
         return
     if not isinstance(part, kind):
         raise InvalidInput(

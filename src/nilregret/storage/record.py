@@ -286,6 +286,17 @@ def answer_of(trial: Trial) -> str:
     return describe_answer(trial.reward, trial.constraints, trial.reason, trial.std, trial.measured, trial.others)
 
 
+def require_running(known: Trial, now: str) -> None:
+    """Raises `TrialError` if a trial has its answer, which nothing but another answer follows."""
+    if not known.open:
+        raise TrialError(
+            f"Trial {known.number} was told already ({answer_of(known)}), and now {now}; nothing was recorded. Usually "
+            "a worker went on after the end, or two workers had the same trial.",
+            advice="Reports and a stop come before the answer.",
+            topic="over",
+        )
+
+
 def describe_answer(
     reward: float | None, constraints: Array | None, reason: str | None = None, std: float | None = None,
     measured: Measured = (), others: tuple[Other, ...] = (),

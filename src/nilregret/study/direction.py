@@ -26,7 +26,7 @@ from ..slots.objective import Objective
 from ..slots.pending import Pending
 from ..storage.record import Event, Record
 from ..storage.trial import Trial
-from .pruning import Curves, pruning_of
+from .lessons import Lessons
 
 Goal = Literal["maximize", "minimize"]
 GOALS: tuple[Goal, Goal] = ("maximize", "minimize")
@@ -188,9 +188,7 @@ def state_after(
         late: fits that are made apart from decisions. None if a decision makes the fit that is due.
     """
     known = [trial.as_corrected() for trial in trials]
-    events = Record().apply(known)
-    if any(trial.state == "stopped" for trial in known):
-        events = Curves(pruning_of(policy), goal).as_taught(events, known)
+    events = Lessons(policy, goal).of(Record().apply(known), known)
     state: AnyState = (
         State(policy_of_rewards(policy, goal), seed=seed, late=late)
         if isinstance(policy, Policy)

@@ -135,10 +135,6 @@ class Curves:
         told = trial._replace(state="observed", reward=value, reason=None, std=std)
         return Event(order, "told", told)
 
-    def as_taught(self, events: Iterable[Event], trials: Sequence[Trial]) -> list[Event]:
-        """Returns events in which each stopped trial is what it teaches."""
-        return [self.taught(event, trials) if event.kind == "stopped" else event for event in events]
-
 
 def _below(mean: float, std: float, level: float | None) -> float:
     """Returns the mean of a normal distribution below a level."""

@@ -34,9 +34,11 @@ from .explanation import Explanation, PosteriorBand, band_of
 from .formatting import study_html
 from .front import Front, front_of, weighted_best
 from .inputs import Inputs
+from .lessons import places_of
 from .pruned import Pruned, pruned_of
 from .queue import Enqueued
 from .replica import Replica
+from .slates import left_for
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -708,6 +710,8 @@ class Queries(Generic[D]):
             if roster.spaces is not None:
                 trials = [roster.moved(each) for each in trials[: number + 1]]
         offered = None if among is None and exclude is None else available(roster.policy.domain, among, exclude)
+        if trials[number].place:
+            offered = left_for(roster, offered, places_of(trials, trials[number])[: trials[number].place])
         return explanation(
             roster.policy, self.goals, trials, number, seed=self.seed, available=roster.playable(offered),
             draws=draws, entry=entry,

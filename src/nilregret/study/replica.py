@@ -42,7 +42,7 @@ from .direction import (
 )
 from .inputs import Inputs
 from .leases import Leases, renewal
-from .pruning import Curves, pruning_of
+from .lessons import Lessons
 from .queue import Queue
 from .stored import UNKNOWN, StoredStudyHandle, save_call
 from .visits import Units
@@ -92,7 +92,7 @@ class Replica:
         made: the policy with which the study was made.
         goals: the goal of each objective.
         notes: new notes of the call that is being written.
-        curves: the curves of trials as the pruning rule sees them.
+        lessons: what events teach.
         due: the event after which a snapshot is written.
         identity: of the study, for its snapshots.
     """
@@ -114,7 +114,7 @@ class Replica:
         self._changes: dict[int, Trial | None] = {}  # Trials before this call, None for new ones.
         self._new: list[StudyChange] = []  # Changes of the study in this call.
         self._leases = Leases()
-        self.curves = Curves(pruning_of(policy), goal)
+        self.lessons = Lessons(policy, goal)
         self.notes: dict[str, str] = {}  # Of this call. In memory they are all that there is.
         self.sticky: float | None = None  # Seconds for which a unit keeps its arm, or None for no time.
         self._uncommitted = False  # Whether record and state include a call that is not in the storage yet.
@@ -248,6 +248,7 @@ class Replica:
         self.record.roll_back(self._saved_order, self._changes)
         if self._new:
             self._adopt_all()
+        self.lessons.forget()
         if self._backup is None:
             self._replay()
         else:
@@ -255,8 +256,20 @@ class Replica:
         self._current, self._leases = None, Leases(self.record.at_hand)
         self._mark_saved()
 
+    def _learned(self, events: Sequence[Event]) -> Sequence[Event]:
+        """Returns new events as the state learns from them: in the space of now, and in rewards."""
+        lessons, spaces = self.lessons, self.roster.spaces
+        if lessons.slates is not None:
+            events = lessons.of(events, self.record)
+        if spaces is not None:
+            events = [Event(order, kind, spaces.moved(trial)) for order, kind, trial in events]
+        if lessons.slates is None and any(event.kind == "stopped" for event in events):
+            events = lessons.of(events, self.trials)
+        return events if self.goals == PLAIN else as_rewards(events, self.goals)
+
     def _replay(self) -> None:
         """Makes the state anew from the record."""
+        self.lessons.forget()
         with no_collection:
             self.state = state_after(self.policy, self._goal, self.trials, seed=self._seed, late=self._late)
         snapshots.let_go(self)
@@ -343,11 +356,9 @@ class Replica:
         if kind == "corrected":
             self._replay()
         else:
-            if spaces is not None:
-                event = event._replace(trial=spaces.moved(trial))
-            if kind == "stopped":
-                event = self.curves.taught(event, self.trials)
-            self.state.receive((event,) if self.goals == PLAIN else as_rewards((event,), self.goals))
+            # A call less in most rounds.
+            plain = spaces is None and kind != "stopped" and self.lessons.slates is None and self.goals == PLAIN
+            self.state.receive((event,) if plain else self._learned((event,)))
             if trial.lease_until is not None and kind == "asked":
                 self._leases.add(trial)
         self._current = None
@@ -379,7 +390,7 @@ class Replica:
 
     def verdict(self, trial: Trial) -> Verdict:
         """Returns the verdict of the pruning rule on a trial after its last report."""
-        return self.curves.verdict(self.roster.moved(trial), self.trials, seed=self._seed)
+        return self.lessons.curves.verdict(self.roster.moved(trial), self.trials, seed=self._seed)
 
     def invalidate(self) -> None:
         """Marks record and state as possibly wrong: unless a write ends well, the next call rebuilds them."""
@@ -515,11 +526,7 @@ class Replica:
             if any(event.kind == "corrected" for event in events) or (more and not self._extended(changes)):
                 self._replay()
             else:
-                if self.roster.spaces is not None:
-                    events = [Event(order, kind, self.roster.moved(trial)) for order, kind, trial in events]
-                if any(event.kind == "stopped" for event in events):
-                    events = self.curves.as_taught(events, self.trials)
-                self.state.receive(events if self.goals == PLAIN else as_rewards(events, self.goals))
+                self.state.receive(self._learned(events))
             for trial in changed:
                 if trial.state == "pending":
                     self._leases.add(trial)

@@ -20,7 +20,7 @@ from ..serialize import loads
 from ..slots.memory import Restart
 from ..slots.objective import SATURATED
 from ..storage.trial import GOING, Trial
-from . import importing, snapshots
+from . import importing, slates, snapshots
 from .arms import Arm
 from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check
 from .definition import PROPENSITIES, check_facts, constraint_names, settings_as_facts, stored_facts
@@ -253,8 +253,9 @@ class Study(Queries[D]):
         exclude: Some | None = None,
         lease: float | timedelta | None = None,
         unit: str | None = None,
-        event: None = None,
+        event: str | None = None,
         facts: Mapping[str, Any] | None = None,
+        slate: bool = False,
     ) -> list[Trial[D]]: ...
     def ask(
         self,
@@ -267,13 +268,14 @@ class Study(Queries[D]):
         unit: str | None = None,
         event: str | None = None,
         facts: Mapping[str, Any] | None = None,
+        slate: bool = False,
     ) -> Trial[D] | list[Trial[D]]:
         """Returns the next trial, recorded as pending. With `count`, returns a list of that many.
 
         The policy's `pending` part says how pending trials are treated. Most policies ignore them, and then mostly
         ask for the same point again until a reward comes. `gp_bucb`, `gp_ucb_sdf`, and `auto` in boxes and spaces
-        spread out. A list of b trials is
-        b decisions in turn, recorded in one transaction: all of them, or none.
+        spread out. Under a context, several trials on arms are at different arms as long as there are enough. A list of
+        b trials is b decisions in turn, recorded in one transaction: all of them, or none.
 
         Args:
             context: known before the decision, if the policy has contexts: `(c,)`, a dict of parameters or a table's
@@ -292,6 +294,9 @@ class Study(Queries[D]):
                 returns the same trial and records nothing.
             facts: what you want to find again with the decision, by name: finite numbers, texts, True, False or None,
                 at most 20. Decisions do not depend on them.
+            slate: if True, the trials are the places of one slate, in order, each at another arm (`trial.slate`,
+                `trial.place`). The propensity of each is given the places before. `tell_slate` answers them. An event
+                is then that of the whole slate, and a unit keeps all its places.
 
         Raises:
             InvalidInput: an argument cannot be used.
@@ -312,7 +317,13 @@ class Study(Queries[D]):
         whole = among is None and exclude is None
         offered = None if whole else self.offered(among, exclude)
         seconds = None if lease is None else lease_seconds(lease)
-        asked = None if unit is None and event is None and facts is None else self._asked(unit, event, facts, count)
+        asked = (
+            None
+            if unit is None and event is None and facts is None
+            else self._asked(unit, event, facts, None if slate else count)
+        )
+        if slate is not False:
+            slate = slates.check_slate(slate, count)
         if count is None:
             trial = replica.write(self._calls.ask, seen, offered, seconds, asked)
             if self._fits is not None:
@@ -321,8 +332,10 @@ class Study(Queries[D]):
                 self._after_ask()
             return trial
         wanted = integer("count", count, low=1, high=MOST_AT_ONCE)
-        trials = self._write(lambda: [self._calls.ask(seen, offered, seconds, asked) for _ in range(wanted)])
+        trials = self._write(slates.decided, self._calls, seen, offered, seconds, asked, wanted, slate=slate)
         self._after_ask()
+        if slates.spreads(self.policy) and not slate:
+            self._warn(slates.repeats(replica.roster, offered, wanted), stacklevel=3)
         return trials
 
     def _asked(
@@ -469,6 +482,39 @@ class Study(Queries[D]):
         told = [self.inputs.answer(**answer_entries(answer)) for answer in listed_answers(answers)]
         integer("len(answers)", len(told), low=0, high=MOST_AT_ONCE)
         answered = self._write(self._calls.tell_all, told, revise=revise)
+        self._after_tell()
+        return answered
+
+    def tell_slate(
+        self,
+        slate: Trial | int | str | Sequence[Trial],
+        rewards: Sequence[float | None] | None = None,
+        *,
+        clicked: int | Sequence[int] | None = None,
+        revise: bool = False,
+    ) -> list[Trial[D]]:
+        """Records answers of the places of a slate in one transaction, all or none, and returns its trials.
+
+        Each place may also be answered alone, by `tell` and its trial. A model of places says what the answers teach
+        (`nr.auto(arms, slate="cascade")`). It is idempotent, as `tell` is.
+
+        Args:
+            slate: as `ask` returned it, or one of its trials, the number of one, or the event of the slate.
+            rewards: of each place, in order. None where nothing is known yet.
+            clicked: in place of rewards: the places whose reward is 1, one or several. All others have the reward 0.
+            revise: see `tell`.
+
+        Raises:
+            InvalidInput: the answers do not fit the slate.
+            TrialError: the trial is of no slate, or a place has a different answer.
+
+        >>> import nilregret as nr
+        >>> study = nr.Study(nr.auto(nr.Arms(range(6)), reward="bernoulli"))
+        >>> page = study.ask(count=3, slate=True)
+        >>> [(trial.place, trial.reward) for trial in study.tell_slate(page, clicked=1)]
+        [(0, 0.0), (1, 1.0), (2, 0.0)]
+        """
+        answered = self._write(slates.told, self._calls, slate, rewards, clicked, revise=revise)
         self._after_tell()
         return answered
 

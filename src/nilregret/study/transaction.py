@@ -22,9 +22,8 @@ from ..policy.availability import Available
 from ..policy.engines import Decision
 from ..policy.state import State
 from ..storage.changes import ArmChangeKind, ChangedArm, StudyChange
-from ..storage.record import answer_of, describe_answer
+from ..storage.record import Record, answer_of, describe_answer, require_running
 from ..storage.trial import GOING, NO_CURVE, Measured, Other, Plays, Report, Trial, Verdict
-from ..storage.visit import Visit
 from .arms import Arm, Roster
 from .direction import copy_of_state, has_channels
 from .function import context_settings, settings_at
@@ -33,7 +32,7 @@ from .play_rewards import Told, check_plays, is_same
 from .queue import LOST, WITHDRAWN, Enqueued, impossible
 from .replica import Replica
 from .spaces import space_to_change, widening
-from .visits import Asked, Link, Seen, same_question, still_kept
+from .visits import Asked, Seen, kept_in, same_question, still_kept
 
 R = TypeVar("R")
 
@@ -90,6 +89,11 @@ class Transaction:
     def trials(self) -> Sequence[Trial]:
         """All trials by number, with the changes of this transaction."""
         return self._replica.trials
+
+    @property
+    def record(self) -> Record:
+        """The record, with the changes of this transaction."""
+        return self._replica.record
 
     @property
     def roster(self) -> Roster:
@@ -161,7 +165,7 @@ class Transaction:
         now, full = replica.now(), replica.inputs.full
         under = context if full is None else full  # Points are compared at the full setting.
         try:
-            kept = None if asked is None or asked.unit is None else self._kept(asked.unit, offered, now)
+            kept = None if asked is None else self._kept(asked, offered, now)
             decision = self._of_queue(under, offered, now) if kept is None and replica.queue.waiting else None
             enqueued = decision is not None
             if decision is None:
@@ -183,14 +187,15 @@ class Transaction:
         self._deciding = False
         return trial
 
-    def _kept(self, unit: str, offered: Available | None, now: float) -> tuple[Decision, Trial] | None:
+    def _kept(self, asked: Asked, offered: Available | None, now: float) -> tuple[Decision, Trial] | None:
         """Returns the decision of a unit that keeps its arm, and the trial that chose it, or None."""
         replica = self._replica
-        link = None if replica.sticky is None else replica.units.link(unit)
-        if link is None or replica.sticky is None:
+        link = None if replica.sticky is None or asked.unit is None else replica.units.link(asked.unit)
+        found = link and kept_in(replica.record, link, asked.place or 0)
+        if found is None or replica.sticky is None:
             return None
-        chosen, domain = self.roster.moved(replica.record[link.chosen]), replica.policy.domain
-        if not still_kept(chosen, domain, offered, seconds=replica.sticky, now=now):
+        chosen = self.roster.moved(found)
+        if not still_kept(chosen, replica.policy.domain, offered, seconds=replica.sticky, now=now):
             return None
         return replica.state.keep(chosen), chosen
 
@@ -202,16 +207,13 @@ class Transaction:
             asked: what the caller said.
             chosen: the trial whose arm it keeps, or None.
         """
-        units, unit = self._replica.units, None
-        if asked.unit is not None:
-            link = units.link(asked.unit)
-            unit = trial.number if link is None else link.unit
-            if link is None or (chosen is None and self._replica.sticky is not None):
-                units.save(asked.unit, Link(unit, trial.number))
-        if chosen is not None:
-            trial = trial._replace(propensity=chosen.propensity)
-        kept = None if chosen is None else chosen.number
-        return trial._replace(visit=Visit(asked.event, unit, kept, facts=asked.facts, given=asked.given))
+        visit = self._replica.units.visit(trial.number, asked, chosen, sticky=self._replica.sticky is not None)
+        return trial._replace(visit=visit, propensity=trial.propensity if chosen is None else chosen.propensity)
+
+    def keep(self, unit: str, slate: Sequence[Trial]) -> None:
+        """Notes that a unit keeps the arms of a slate, if some place of it was decided and not kept."""
+        decided = self._replica.sticky is not None and any(trial.kept is None for trial in slate)
+        self._replica.units.note(unit, slate[0].number, decided=decided)
 
     def _of_queue(self, context: Array | None, offered: Available | None, now: float) -> Decision | None:
         """Returns the first decision of the queue that is possible, and records that it was taken."""
@@ -381,7 +383,7 @@ class Transaction:
         if same and known.curve[place].value == value:
             over = known.curve[-1].verdict if known.state != "stopped" else "stop"
             return self.roster.moved(known), replica.verdict(known) if known.open else over
-        _require_running(known, f"it reports step {step}")
+        require_running(known, f"it reports step {step}")
         if place < len(known.curve):
             last = known.curve[-1]
             now = f"now that is {value!r}" if same else f"now step {step} comes"
@@ -401,7 +403,7 @@ class Transaction:
         known = replica.record.require(trial)
         if known.state == "stopped":
             return self.roster.moved(known)
-        _require_running(known, "it is to be stopped")
+        require_running(known, "it is to be stopped")
         if not known.curve:
             raise TrialError(
                 f"Trial {known.number} has reported no step yet, so it cannot be stopped; nothing was recorded.",
@@ -411,7 +413,7 @@ class Transaction:
         if reason is None:
             ours = known.curve[-1].verdict not in GOING
             last = f"by hand after step {known.curve[-1].step}"
-            reason = replica.curves.why(known, replica.trials) if ours else last
+            reason = replica.lessons.curves.why(known, replica.trials) if ours else last
         stopped = known.as_stopped(reason=reason, order=self.order + 1, time=self.now)
         return replica.put(stopped, "stopped")
 
@@ -544,14 +546,3 @@ class Transaction:
         """Hands the notes over to the commit."""
         if self._replica.handle is not None and self._replica.handle.keeps_notes:
             self._replica.notes.update(self._written)
-
-
-def _require_running(known: Trial, now: str) -> None:
-    """Raises `TrialError` if a trial has its answer, which nothing but another answer follows."""
-    if not known.open:
-        raise TrialError(
-            f"Trial {known.number} was told already ({answer_of(known)}), and now {now}; nothing was recorded. Usually "
-            "a worker went on after the end, or two workers had the same trial.",
-            advice="Reports and a stop come before the answer.",
-            topic="over",
-        )

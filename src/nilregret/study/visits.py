@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple, cast, final
 
@@ -26,7 +26,7 @@ from ..errors import InvalidInput, StorageError, TrialError
 from ..policy.availability import Available
 from ..serialize import plain_loads
 from ..storage.trial import Trial
-from ..storage.visit import SCALARS, Facts
+from ..storage.visit import SCALARS, Facts, Visit
 from .inputs import Inputs
 
 STICKY = "sticky"  # The fact that units keep their arm: True, or for how many seconds.
@@ -43,12 +43,16 @@ class Asked(NamedTuple):
         unit: the name of the unit that visits, or None.
         facts: name and value of each fact.
         given: name and value of the entries of the context that its coordinates do not say.
+        slate: number of the first trial of the slate, or None.
+        place: place within the slate, or None.
     """
 
     event: str | None = None
     unit: str | None = None
     facts: Facts = ()
     given: Facts = ()
+    slate: int | None = None
+    place: int | None = None
 
 
 @final
@@ -181,6 +185,30 @@ class Units:
             self._write(KEY, secret := secrets.token_hex(32))
         self._write(_key_of(secret, name), json.dumps(link._asdict()))
 
+    def note(self, name: str, number: int, *, decided: bool) -> None:
+        """Notes that a trial is of a unit, as its first one or as that whose arm the unit keeps, if it was decided."""
+        link = self.link(name)
+        if link is None or decided:
+            self.save(name, Link(number if link is None else link.unit, number))
+
+    def visit(self, number: int, asked: Asked, chosen: Trial | None, *, sticky: bool) -> Visit:
+        """Returns what is recorded of a visit, and notes whose it is. A slate is noted once it is complete.
+
+        Args:
+            number: of the new trial.
+            asked: what the caller said.
+            chosen: the trial whose arm it keeps, or None.
+            sticky: whether units keep their arm.
+        """
+        unit = None
+        if asked.unit is not None:
+            link = self.link(asked.unit)
+            unit = link.unit if link is not None else number if asked.slate is None else asked.slate
+            if asked.slate is None:
+                self.note(asked.unit, number, decided=chosen is None and sticky)
+        kept = None if chosen is None else chosen.number
+        return Visit(asked.event, unit, kept, asked.slate, asked.place, asked.facts, asked.given)
+
     def forget(self, name: str) -> bool:
         """Removes the link from a unit to its trials. Returns False if there was none."""
         known = self.link(name) is not None
@@ -192,6 +220,21 @@ class Units:
 def _key_of(secret: str, name: str) -> str:
     said = hashlib.blake2b(name.encode(), digest_size=16, key=bytes.fromhex(secret))
     return UNIT + said.hexdigest()
+
+
+def kept_in(trials: Sequence[Trial], link: Link, place: int) -> Trial | None:
+    """Returns the trial that decided which arm a unit has in a place, 0 where it is of no slate, or None.
+
+    Args:
+        trials: all of the study.
+        link: of the unit.
+        place: of a slate.
+    """
+    at = link.chosen + place
+    if place and (at >= len(trials) or trials[at].slate != link.chosen):
+        return None
+    kept = trials[at].kept
+    return trials[at if kept is None else kept]
 
 
 def still_kept(chosen: Trial, domain: Domain, offered: Available | None, *, seconds: float, now: float) -> bool:
