@@ -281,7 +281,35 @@ FRONTS = (
     "`ScalarisedSample`",
     "`Pareto`",
 )
+SLATES = ("`Cascade`", "`Positions`")
 REASONS = [
+    Reason(
+        SLATES,
+        ("`MultiplicativePenalty`", "`AdditivePenalty`", "`EveryRound", "`OnAverage`", "`Safe`", *FRONTS),
+        "one reward of each place",
+        "What was not seen has no answer, and constraint values come by themselves.",
+    ),
+    Reason(
+        SLATES,
+        ("box", "space", "`EarlierStudies`", "`Lazy`"),
+        "for policies on `Arms`",
+        "A slate has another arm in each place, once.",
+    ),
+    Reason(
+        ("`Positions`",),
+        (
+            "`RestartOnChange`",
+            "`EDetector`",
+            "`AllOf`",
+            "`DualMixture`",
+            "`CensoredWidth`",
+            "`CensoredBounds`",
+            "`Refit",
+            "`LengthscaleBank` around fits",
+        ),
+        "counts some answers less than others",
+        "Answers count by the probability that their place was seen, and these take all for equally noisy.",
+    ),
     Reason(
         FRONTS,
         (

@@ -72,7 +72,7 @@ def test_every_pair_plays_or_is_refused_for_its_reason(first, second, whole):
 
 def test_what_is_refused_is_explained_by_a_pair():
     """A filling of every slot, or of all but some, at random: refused only where two of them are."""
-    rng, problems, played = np.random.default_rng(8), [], 0
+    rng, problems, played = np.random.default_rng(11), [], 0
     each = [list(group) for _, group in groupby(FILLINGS, key=lambda filling: filling.slot)]
     for _ in range(200):
         some = rng.permutation(len(each))[: rng.integers(3, len(each) + 1)]
