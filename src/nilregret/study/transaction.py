@@ -24,6 +24,7 @@ from ..policy.state import State
 from ..storage.changes import ArmChangeKind, ChangedArm, StudyChange
 from ..storage.record import Record, answer_of, describe_answer, require_running
 from ..storage.trial import GOING, NO_CURVE, Measured, Other, Plays, Report, Trial, Verdict
+from ..storage.visit import Visit
 from .arms import Arm, Roster
 from .direction import copy_of_state, has_channels
 from .function import context_settings, settings_at
