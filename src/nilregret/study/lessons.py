@@ -120,9 +120,9 @@ def places_of(trials: Sequence[Trial], trial: Trial) -> Sequence[Trial]:
         trials: all of the study.
         trial: one of the slate.
     """
-    first = trial.number - (trial.place or 0)
+    first = trial.number if trial.slate is None else trial.slate
     end = trial.number + 1
-    while end < len(trials) and trials[end].slate == first and trials[end].slate is not None:
+    while end < len(trials) and trials[end].slate == first:
         end += 1
     return trials[first:end]
 

@@ -711,7 +711,7 @@ class Queries(Generic[D]):
                 trials = [roster.moved(each) for each in trials[: number + 1]]
         offered = None if among is None and exclude is None else available(roster.policy.domain, among, exclude)
         if trials[number].place:
-            offered = left_for(roster, offered, places_of(trials, trials[number])[: trials[number].place])
+            offered = left_for(roster, offered, [t for t in places_of(trials, trials[number]) if t.number < number])
         return explanation(
             roster.policy, self.goals, trials, number, seed=self.seed, available=roster.playable(offered),
             draws=draws, entry=entry,
