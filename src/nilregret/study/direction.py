@@ -8,7 +8,7 @@ sign. Widths, standard deviations, norm bounds and prices of violations are dist
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, cast
 
@@ -197,6 +197,27 @@ def state_after(
     goals = goals_in(policy, goal)
     state.receive(events if goals == PLAIN else as_rewards(events, goals))
     return state
+
+
+def as_learned(
+    events: Sequence[Event], lessons: Lessons, record: Sequence[Trial], spaces: Any, goals: tuple[Goal, ...]
+) -> Sequence[Event]:
+    """Returns new events of a study as its state learns from them: in the space of now, and in rewards.
+
+    Args:
+        events: in order, as they are on record.
+        lessons: what events teach.
+        record: all trials.
+        spaces: the spaces of the study (`nilregret.study.spaces.Spaces`), or None if there was one.
+        goals: of the study.
+    """
+    if lessons.slates is not None:
+        events = lessons.of(events, record)
+    if spaces is not None:
+        events = [Event(order, kind, spaces.moved(trial)) for order, kind, trial in events]
+    if lessons.slates is None and any(event.kind == "stopped" for event in events):
+        events = lessons.of(events, record if spaces is None else [spaces.moved(trial) for trial in record])
+    return events if goals == PLAIN else as_rewards(events, goals)
 
 
 def policy_of_rewards(policy: Policy, goal: Goal) -> Policy:

@@ -34,7 +34,7 @@ from .direction import (
     AnyPolicy,
     AnyState,
     Goal,
-    as_rewards,
+    as_learned,
     copy_of_state,
     goals_in,
     policy_of_rewards,
@@ -258,14 +258,7 @@ class Replica:
 
     def _learned(self, events: Sequence[Event]) -> Sequence[Event]:
         """Returns new events as the state learns from them: in the space of now, and in rewards."""
-        lessons, spaces = self.lessons, self.roster.spaces
-        if lessons.slates is not None:
-            events = lessons.of(events, self.record)
-        if spaces is not None:
-            events = [Event(order, kind, spaces.moved(trial)) for order, kind, trial in events]
-        if lessons.slates is None and any(event.kind == "stopped" for event in events):
-            events = lessons.of(events, self.trials)
-        return events if self.goals == PLAIN else as_rewards(events, self.goals)
+        return as_learned(events, self.lessons, self.record, self.roster.spaces, self.goals)
 
     def _replay(self) -> None:
         """Makes the state anew from the record."""
