@@ -1,5 +1,6 @@
 """Acting by hand: forms, confirmations, the audit log, pausing, and who is refused."""
 
+import json
 import re
 from html import unescape
 from urllib.parse import urlencode
@@ -97,6 +98,20 @@ def test_a_correction_says_the_old_and_the_new_answer(forms):
     assert refused.status == 409
     assert 'role="alert"' in refused.text
     assert '"outcome":"done"' not in forms.log("a")[-1]
+
+
+def test_several_rewards_of_a_trial_are_told_by_their_keys():
+    forms, key = Forms(), {"reward-key": "click"}
+    assert made_by_form(forms, name="a", arms="0\n1", sticky="1", sticky_days="7", collect="sum", deadline="60").status
+    stored = forms.storage.find("a")
+    assert json.loads(stored.about)["sticky"] == 604800.0
+    assert "Done: " in forms.act("a", "ask").text
+    assert 'name="reward-key"' in forms.open("a", "tell").text
+    assert "Done: " in forms.act("a", "tell", trial="0", reward="1", **key).text
+    assert forms.act("a", "tell", trial="0", reward="2", **key).status == 409
+    assert "Done: " in forms.act("a", "correct", trial="0", reward="2", **key).text
+    assert "reward <bdi>click</bdi></dt><dd>2, " in forms.get("/studies/a/trials/0").text
+    assert 'name="reward-key"' not in forms.open("a", "add").text
 
 
 def test_failing_giving_up_adding_asking_and_notes(forms):
@@ -552,6 +567,8 @@ def test_a_study_is_made_by_the_form_as_by_the_api():
           "sense": "on_average", "noise": "0.5", "goal": "minimize"},
          lambda: nr.auto(nr.Space(x=nr.Float(0, 1)).grid(9), noise=0.5, constraints=nr.OnAverage(count=2))),
         ({"arms": "0\n1", "on_deadline": "silence", "constraints": "1"}, None),
+        ({"arms": "0\n1", "sticky": "1", "sticky_days": "7", "collect": "sum", "deadline": "60"},
+         lambda: nr.auto(nr.Arms([[0.0], [1.0]]))),
         ({"arms": "0", "policy": arms(3).to_json()}, None), ({"policy": arms(3).to_json()}, lambda: arms(3)),
     ],
 )  # fmt: skip
@@ -569,7 +586,8 @@ def test_the_program_that_the_form_shows_makes_the_same_study(typed, policy, mon
         def __init__(self, base):
             assert base == "http://test"
 
-        def create(self, name, policy, *, goal="maximize", seed=0, propensities=False):
+        def create(self, name, policy, *, goal="maximize", seed=0, propensities=False, **more):
+            assert more in ({}, {"sticky": 604800.0, "reward": "sum", "deadline": 60.0})
             asked_for.append((name, policy.to_json(), goal, seed, propensities))
 
     monkeypatch.setattr("nilregret.client.Client", Client)
@@ -610,6 +628,8 @@ def test_a_form_that_is_refused_at_the_end_keeps_what_was_typed():
         ({"name": "x", **FLOAT, "p-when-0": "1"}, "a row above"),
         ({"name": "x", **FLOAT, "p-low-0": "250", "p-high-0": "120"}, "low <= high"),
         ({"name": "x", **FLOAT, "p-step-0": "0.3"}, "in steps of 0.3 does not meet 1"),
+        ({"name": "x", "arms": "1", "sticky": "1", "sticky_days": "-7"}, "it must lie in (0, 1e10]"),
+        ({"name": "x", "arms": "1", "collect": "sum"}, "deadline</code> is missing"),
     ],
 )  # fmt: skip
 def test_nonsense_in_the_form_of_a_study_is_answered_by_a_sentence(typed, said):

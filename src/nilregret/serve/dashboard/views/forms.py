@@ -19,6 +19,7 @@ from ....study.formatting import metrics_text
 from ....study.function import space_of
 from ....study.study import Study
 from ...wire.problems import about
+from ...work.deadlines import Rule
 from .pictures import has_front, names_of, reward_text, said_with, short
 
 SHOWN = 20  # characters of a typed text in a sentence
@@ -102,14 +103,15 @@ class Action(NamedTuple):
     trial: bool = False
 
 
+KEY = "reward-key"  # of one of several rewards; a form has a key of its own
 ANSWER = ("reward", "std", "constraints", "metrics")
 ACTIONS: dict[str, Action] = {
     "tell": Action(
-        "Tell a reward", "Tell", "Records what came of a trial.", ANSWER, trial=True
+        "Tell a reward", "Tell", "Records what came of a trial.", (KEY, *ANSWER), trial=True
     ),
     "correct": Action(
         "Correct a reward", "Correct", "Replaces the answer of a trial. The earlier one stays on record.",
-        ANSWER, trial=True,
+        (KEY, *ANSWER), trial=True,
     ),
     "fail": Action(
         "Say that a trial failed", "Record the failure",
@@ -148,10 +150,11 @@ LABELS = {
     "constraints": "Constraint values, with commas", "tags": "Tags, with commas", "arm": "Number of the arm",
     "metrics": "Metrics, such as accuracy=0.9, epochs=12", "name": "New name", "trial": "Number of the trial",
     "step": "Step", "value": "Value after this step", "why": "Reason, or empty for that of the rule",
+    KEY: "Key of the reward, such as click",
 }  # fmt: skip
 SHOWING = ("correct", "trial-note")  # actions whose form shows what is on record, so their trial comes first
 VALUES = {"reward": "{}", "std": "Noise of {} (standard deviation)"}  # labels of what each of several objectives has
-NEEDED = ("reward", "reason", "arm", "name", "trial", "step", "value")
+NEEDED = (KEY, "reward", "reason", "arm", "name", "trial", "step", "value")
 
 
 class Call(NamedTuple):
@@ -191,7 +194,9 @@ def fields(study: Study, action: str, given: Mapping[str, str]) -> list[dict[str
         found += _of_domain(study.policy.context, "c", given)
     if which.point:
         found += _of_domain(study.policy.domain, "p", given, some=action == "enqueue")
-    entries = [name for name in which.entries if name != "constraints" or study.policy.constraint_count]
+    without = set() if study.policy.constraint_count else {"constraints"}
+    without |= set() if Rule.of(dict(study.about)).reward is not None else {KEY}
+    entries = [name for name in which.entries if name not in without]
     return found + [field for name in entries for field in _of_entry(study, name, given)]
 
 
@@ -393,7 +398,7 @@ def _said(study: Study, body: Mapping[str, Any]) -> str:
 
 
 def _answer(study: Study, given: Mapping[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"key": given[KEY].strip()} if given.get(KEY, "").strip() else {}
     for name in VALUES:
         keys = _keys(study, name)
         if name == "reward" or any(given.get(key, "").strip() for key, _ in keys):
