@@ -21,6 +21,7 @@ PRINTED = {  # by a command with a small budget
     "arms.py --rounds 8 --seeds 1 --long 2000 --imports 1 --tiny 4": "same arms: yes",
     "replay.py --studies 2 --workers 2 --share 0.002 --many 2 20 --rounds 6": "no number given twice",
     "service.py --count 16 --clients 2": "a pair in lists of 10",
+    "service.py --bulk 400": "rows left after a kill",
     "reports.py --reports 400 --steps 20 --single 5 --judged 200": "rows of reports: 400",
     "storage.py --count 8 --long 150 --repeats 1": "times Optuna's throughput",
     "dashboard.py --trials 60 --repeats 1": "KB in all",

@@ -85,6 +85,12 @@ def test_the_same_lines_again_record_nothing_and_more_of_them_go_on(client):
     assert send(client, lines(body), key="another") == (200, said(230, 230))
 
 
+def test_a_long_stretch_without_rewards_is_passed_over(client):
+    body = lines(rows(100)) + b'{"arm": 1, "context": {"hour": 1}}\n' * 250 + lines(rows(10))
+    assert send(client, body[: len(lines(rows(100)))]) == (200, said(100, 100))
+    assert send(client, body) == (200, said(360, 110, new=260))
+
+
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
@@ -94,6 +100,7 @@ def test_the_same_lines_again_record_nothing_and_more_of_them_go_on(client):
         (b'{"arm": 1, "context": {"hour": 1}, "reward": 0.5}', "Row 151 of the body: "),
         (b'{"arm": 1, "context": {"hour": 1}, "reward": NaN}', "Row 151 of the body is no JSON object"),
         (b'{"arm": 1, "arm": 2, "context": {"hour": 1}, "reward": 1}', "'arm' stands twice"),
+        (b'{"arm": 1, "context": {"hour": 1}, "reward": 1, "unit": {"a": 1}}', "in column unit: it must be a text"),
         (b"[1]", "Row 151 of the body is no JSON object"),
     ],
 )
@@ -115,6 +122,7 @@ def test_a_key_is_needed_and_no_other_request_has_it(client):
     assert (status, answer["error"]["field"]) == (422, "Idempotency-Key")
     assert client.post(TO, rows(1)[0] | {"propensity": None}, key="one")[0] in (201, 422)
     client.post(f"{AT}/decisions", {"context": {"hour": 1}}, key="two")
+    assert "The body has no line" in send(client, b"\n")[1]["error"]["sentence"]
     assert send(client, lines(rows(2)), key="two")[1]["error"]["kind"] == "key_reused"
 
 
@@ -276,6 +284,8 @@ def test_the_client_refuses_what_json_would_lose(remote):
         study.add_from([{"arm": 0, "context": {"hour": 1}, "reward": reward} for reward in (1, math.inf)])
     with pytest.raises(nr.errors.InvalidInput, match="is no table with rows"):
         study.add_from([])
+    with pytest.warns(nr.errors.NoRegretWarning, match="No row of `table` has a reward, so nothing was recorded"):
+        study.add_from([{"arm": 0, "context": {"hour": 1}, "reward": None}, {"arm": 0, "context": {"hour": 1}}])
     with pytest.raises(nr.errors.InvalidInput, match="Row 1 of the body has 9 in column arm"):
         study.add_from([{"arm": 9, "context": {"hour": 1}, "reward": 1}])
     with pytest.raises(nr.errors.InvalidInput, match="which is no value of JSON"):

@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 
 import nilregret as nr
-from nilregret.client import Client
+from nilregret.client.remote import RemoteStudy
+from nilregret.client.session import Session
 from nilregret.errors import ServiceError
 
 from .servers import Connection, Server
@@ -80,8 +81,11 @@ def _sent(server, path, policy):
 
 
 def _send(server, path):
-    with Client(f"http://127.0.0.1:{server.port}", timeout=300, attempts=1) as client:
-        return client.study("shop").add_from(path)
+    session = Session(f"http://127.0.0.1:{server.port}", token=None, timeout=300.0, attempts=1)
+    try:
+        return RemoteStudy(session, "shop").add_from(path)
+    finally:
+        session.close()
 
 
 def _on_record(file):

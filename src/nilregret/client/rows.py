@@ -62,8 +62,8 @@ class Rows:
         yield b"".join(part)
 
     def _checked(self, row: Row, number: int) -> Row:
-        """Returns the entries of a row that are there. JSON would write an infinite number as a missing one."""
-        found = {name: value for name, value in row.items() if not is_missing(value)}
+        """Returns a row with None in empty cells. JSON would write an infinite number as a missing one."""
+        found = {name: None if is_missing(value) else value for name, value in row.items()}
         for name, value in found.items():
             if isinstance(value, float) and math.isinf(value):
                 raise InvalidInput(
@@ -79,6 +79,8 @@ class Rows:
                 f"All {many(said.rows, 'row')} of {called} are on record already, under the same key. Nothing was "
                 "recorded again. If they are new decisions, pass a `key` of their own."
             )
+        if not said.recorded:
+            found.append(f"No row of {called} has a reward, so nothing was recorded.")
         if said.unread:
             found.append(f"{called} has columns that were not read: {', '.join(map(shown, said.unread))}.")
         if 0 < said.without_propensity < said.recorded:

@@ -338,8 +338,10 @@ class Reader:
     def _text(self, name: str, i: int) -> str | None:
         column = self._table.find(name)
         cell = None if column is None else self._table.columns[column][i]
-        if is_missing(cell):
+        if column is None or is_missing(cell):
             return None
+        if isinstance(cell, bool) or not isinstance(cell, str | int | float | np.integer):
+            raise self._table.wrong(column, i, "a text")
         return str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell)  # 17 in a column with a gap
 
     def _links(self, i: int) -> Links | None:

@@ -82,6 +82,8 @@ class _Piece(NamedTuple):
         """Reads the lines, and returns the action that records them."""
         load, study = self.load, worker.study
         records = [_object(line, load.rows + i) for i, line in enumerate(self.lines, start=1)]
+        load.names.update(dict.fromkeys(name for record in records for name in record))
+        records[0] = dict.fromkeys(load.names) | records[0]  # A piece has the columns of those before it.
         table = replace(table_of_records(records, BODY), first=load.rows + 1, piece=True)
         reader = study.replica.checked(lambda: reader_of(table, study.replica, study.goals[0], worker.name))
         rows = {row.row - load.rows - 1: row for row in study.replica.checked(reader.rows)}
@@ -159,6 +161,7 @@ class _Load:
         hash: of the lines taken.
         intake: which keeps units and slates together.
         unread: entries that mean nothing to the study.
+        names: of the entries of the lines so far.
     """
 
     def __init__(self, worker: StudyWorker, request: IdempotentRequest) -> None:
@@ -166,6 +169,7 @@ class _Load:
         self.begun = self.now = Progress()
         self.hash, self.intake = hashlib.blake2b(digest_size=16), Intake(worker.study.replica)
         self.unread: set[str] = set()
+        self.names: dict[str, None] = {}
         self._skipped = 0
 
     @property
@@ -193,6 +197,8 @@ class _Load:
             await self._take(piece)
         if self._skipped < self.begun.rows:
             raise self._other_lines()
+        if not self.rows:
+            raise Problem(400, "malformed", "The body has no line: it must be a JSON object for each observation.")
 
     async def progress(self) -> Progress:
         """Returns how far the lines under the key have been taken."""
@@ -210,7 +216,8 @@ class _Load:
         self.hash.update(line + b"\n")
         if self._skipped == self.begun.rows and self.hash.hexdigest() != self.begun.digest:
             raise self._other_lines()
-        row = json.loads(line) if b'"' + NUMBER.encode() + b'"' in line else {}
+        row = json.loads(line) if self._skipped <= PIECE or b'"' + NUMBER.encode() + b'"' in line else {}
+        self.names.update(dict.fromkeys(row))
         span = next((each for each in self.begun.spans if each[0] <= self._skipped < each[0] + each[2]), None)
         if span is not None and ASKED in row:
             self.intake.pair(row.get(NUMBER), row.get(UNIT), span[1] + self._skipped - span[0])
