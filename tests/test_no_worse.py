@@ -368,6 +368,21 @@ def test_a_round_that_is_held_says_so():
     assert not {"budgets", "instead"} & plain.to_dict().keys()
 
 
+def test_a_study_tells_its_budgets_and_warns_of_open_decisions():
+    study = nr.Study(CLICKS, seed=0)
+    assert study.budgets() == [standing(study)]
+    assert nr.Study(nr.auto(ARMS, reward="bernoulli")).budgets() == []
+    asked = nr.Study(nr.auto(ARMS, reward="bernoulli", context=CONTEXT, constraints=RULE))
+    assert not asked.budgets(context={"hour": 3.0, "device": "desk"})[0].bears
+    study.quiet = True
+    for number in range(258):
+        trial = study.ask()
+        if number % 3 == 0:
+            study.tell(trial, 1.0)
+    assert study.budgets()[0].open == 172
+    assert "170 of 256 decisions have no answer and count as the worst" in study.held_warnings["budget"]
+
+
 # -- making ----------------------------------------------------------------------------------------------------------
 
 

@@ -290,6 +290,11 @@ class Answers(Copyable):
         self.count = self._told = self._sum = self._squares = self._open_squares = 0
         self._open: dict[int, int] = {}  # h of each open decision, in units of 1 / `GRID`
 
+    @property
+    def open(self) -> int:
+        """Decisions without an answer."""
+        return len(self._open)
+
     def ask(self, trial: int) -> None:
         """Takes in a decision."""
         self.count += 1
@@ -415,6 +420,7 @@ class Standing(NamedTuple):
         bound: what the decisions of other arms and one more come to at the worst: at least, or (`less`) at most.
         limit: what they must come to at least, or (`less`) at most.
         less: True if less of the value is better.
+        open: decisions so far without an answer, which count as the worst.
     """
 
     metric: str | None
@@ -426,6 +432,7 @@ class Standing(NamedTuple):
     bound: float
     limit: float
     less: bool
+    open: int = 0
 
     @property
     def bears(self) -> bool:
@@ -502,7 +509,9 @@ class Budget(Copyable):
         owed = self._owed(context, guard.sign * guard.by) - guard.by * worst / length * (others + control + 1)
         total = (others + 1) * worst
         bound, limit = total + guard.sign * length * earned, total + guard.sign * length * owed
-        return Standing(guard.metric, guard.arm, guard.by, guard.delta, others, control, bound, limit, guard.sign < 0.0)
+        waiting = self._others.open + self._control.open
+        said = guard.metric, guard.arm, guard.by, guard.delta, others, control
+        return Standing(*said, bound, limit, guard.sign < 0.0, waiting)
 
     def _owed(self, context: Array | None, share: float) -> float:
         """Returns the upper bound of (1 - s alpha) sum_{N, next} m - s alpha sum_C m.

@@ -25,10 +25,11 @@ from ..domains.domain import Arms, Domain
 from ..kernels.domains import prior_std
 from ..policy.policy import Policy
 from ..policy.scripted import ScriptedPolicy
+from ..policy.state import State
 from ..slots.objective import Constrained
 from ..storage.record import Trial
 from ..theory.penalties import LARGEST
-from .direction import has_channels
+from .direction import AnyState, has_channels
 
 FIRST, LAST = 4, 4096  # Checks are made at 4, 16, 64, ... 4,096 trials, with constraints at 4, 8, 16, ...
 FEWEST = 4  # Answers before the first warning.
@@ -37,6 +38,8 @@ FAR = 6.0  # Standard deviations of prior and noise. Prior samples are that far 
 STIFF = 30.0  # Largest lambda without a warning, in prior variances.
 RUNAWAY = 100.0  # Largest charge for a typical violation, in ranges of the rewards.
 MOSTLY = 0.9  # Share of the recent trials that violate a constraint.
+DECIDED = 100  # Decisions before a warning of open ones.
+UNANSWERED = 0.2  # Share of open decisions from which a budget that is used up is theirs.
 UNWANTED, NOISE = "constraints not wanted", "noise"
 FALSE_ALARM = 1e-6  # Probability of a wrong warning about the noise, in all checks together.
 
@@ -193,6 +196,20 @@ def infeasible_sentence(sure: float, domain: Domain) -> str:
         "lower bound is above 0. What may violate least is played. Usually the constraint values do not lie at 0 where "
         "they are just met, or have the other sign: see `study.bounds(points, channel=1)`."
     )
+
+
+def of_budgets(state: AnyState, context: Array | None) -> dict[str, str]:
+    """Returns a sentence, by kind, if open decisions use up a budget of `nr.NoWorse` in a context."""
+    for budget in state.rounds.budgets if isinstance(state, State) else ():
+        known = budget.standing(context)
+        decided = known.others + known.control
+        if not known.bears and decided >= DECIDED and known.open > UNANSWERED * decided:
+            return {
+                "budget": f"`NoWorse` holds the study to the control: {known.open:,} of {decided:,} decisions have no "
+                "answer and count as the worst, so that its budget hardly grows. Usually only some answers ever "
+                "come, such as clicks. Tell the others too, as 0, or let a deadline do so."
+            }
+    return {}
 
 
 def _constraints_not_told(policy: Policy | ScriptedPolicy, answered: Answered) -> str | None:

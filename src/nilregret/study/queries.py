@@ -21,6 +21,7 @@ from ..slots.constraints import OnAverage
 from ..slots.envelope import Envelope
 from ..slots.lengthscales import Lengthscales
 from ..slots.memory import Evidence
+from ..slots.no_worse import Standing
 from ..slots.objective import satisfying
 from ..slots.refit import Refitted
 from ..storage.changes import ARM_KINDS, StudyChange
@@ -636,6 +637,26 @@ class Queries(Generic[D]):
         Policies made with `refit=nr.slots.LengthscaleBank(...)` and `nr.algorithms.lb_gp_ucb` have candidates.
         """
         return self.replica.query(lambda state: state.lengthscales)
+
+    def budgets(self, *, context: Any = None) -> list[Standing]:
+        """Returns the budget of each `nr.NoWorse` before the next decision.
+
+        If one does not bear another arm (`bears` is False), the next decision is the control.
+
+        Args:
+            context: of the decision, if the policy has contexts.
+
+        >>> import nilregret as nr
+        >>> keep = nr.NoWorse(0, by=0.1)
+        >>> study = nr.Study(nr.auto(nr.Arms(range(3)), reward="bernoulli", constraints=keep))
+        >>> (budget,) = study.budgets()
+        >>> budget.bears, budget.bound, budget.limit
+        (False, 0.0, 0.9)
+        """
+        if not isinstance(self.policy, Policy) or self.policy.guards is None:
+            return []
+        seen = self.inputs.context(context)
+        return self.replica.query(lambda state: [budget.standing(seen) for budget in cast(State, state).rounds.budgets])
 
     def probabilities(
         self, context: Any = None, *, among: Some | None = None, exclude: Some | None = None
