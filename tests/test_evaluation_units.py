@@ -198,7 +198,10 @@ def test_a_study_with_sticky_visitors(tmp_path):
 
 def test_chance_of_a_sum_counts_pairs_of_one_unit():
     units, arms = [5, None, 5, 5, 2, 2], [0, 0, 0, 0, 1, 1]
-    answered = [SimpleNamespace(unit=unit, point=np.array([float(arm)])) for unit, arm in zip(units, arms, strict=True)]
+    answered = [
+        SimpleNamespace(number=9 + i, visit=unit, unit=unit, point=np.array([float(arm)]))
+        for i, (unit, arm) in enumerate(zip(units, arms, strict=True))
+    ]
     shared = shared_of(answered, np.array([1.0, 0.0, 1.0, 1.0, 1.0, 0.0]))
     assert shared.said == (3, shared.correlation)
     assert shared.doubt == pytest.approx(np.sqrt(1.0 + shared.correlation * (14 / 6 - 1.0)))

@@ -13,6 +13,7 @@ from ..errors import InvalidInput
 from ..policy.policy import Policy
 from ..storage.trial import Trial, metric_names
 from ..study.study import Study
+from ..study.units import trial_units
 from ..study.waiting import counted_trials
 from .log import WAITING, Log, checked
 
@@ -88,7 +89,7 @@ def _of_trials(study: Study, trials: list[Trial]) -> Log:
         propensities=np.array([trial.propensity for trial in trials], dtype=np.float64),
         rewards=np.array([trial.reward for trial in trials], dtype=np.float64),
         contexts=_contexts(study, _draws(study, trials)), study=study,
-        units=_units(trials), draws=None if all(trial.kept is None for trial in trials) else _drawn(trials),
+        units=trial_units(trials), draws=None if all(trial.kept is None for trial in trials) else _drawn(trials),
     )  # fmt: skip
 
 
@@ -101,12 +102,6 @@ def _draws(study: Study, trials: list[Trial]) -> list[Trial]:
     """Returns the trial in which the arm of each trial was drawn: a unit keeps its arm (`Study(sticky=)`)."""
     known = study.trials if any(trial.kept is not None for trial in trials) else ()
     return [trial if trial.kept is None else known[trial.kept] for trial in trials]
-
-
-def _units(trials: list[Trial]) -> IndexArray | None:
-    """Returns the first trial of the unit of each trial, `(n,)`, or None if no unit visits twice."""
-    found = [trial.number if trial.unit is None else trial.unit for trial in trials]
-    return np.array(found, dtype=np.intp) if len(set(found)) < len(found) else None
 
 
 def arms_of(study: Study) -> Arms:

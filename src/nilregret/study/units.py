@@ -108,6 +108,14 @@ def correlation(rewards: Array, arms: IndexArray, units: IndexArray) -> float:
     return shared / (shared + within) if shared > 0.0 else 0.0
 
 
+def trial_units(trials: Sequence[Trial]) -> IndexArray | None:
+    """Returns the number of the first trial of the unit of each trial, `(n,)`, or None if no unit visits twice."""
+    if all(trial.visit is None for trial in trials):
+        return None
+    found = np.array([trial.number if trial.unit is None else trial.unit for trial in trials], dtype=np.intp)
+    return found if len(np.unique(found)) < len(found) else None
+
+
 class Shared(NamedTuple):
     """Dependence of the answered trials of units.
 
@@ -140,7 +148,7 @@ class Shared(NamedTuple):
 
 def shared_of(answered: Sequence[Trial], rewards: Array) -> Shared:
     """Returns what trials of one unit have in common, by rewards of one play `(n,)`."""
-    units = units_of(trial.unit for trial in answered)
+    units = trial_units(answered)
     if units is None:
         return Shared(None, 0.0, 1.0)
     known: dict[bytes, int] = {}

@@ -21,6 +21,7 @@ from ...study.definition import constraint_names
 from ...study.direction import on_average
 from ...study.formatting import duration
 from ...study.study import Study
+from ...study.units import trial_units
 
 SignalKind = Literal["failing", "budget", "change", "silent", "fit"]
 KINDS: tuple[SignalKind, ...] = get_args(SignalKind)
@@ -132,7 +133,7 @@ def _budgets(study: Study) -> list[Signal]:
         return []
     values = np.stack([trial.constraints for trial in told if trial.constraints is not None])
     names = constraint_names(study.about, values.shape[1])
-    units = np.array([trial.number if trial.unit is None else trial.unit for trial in told], dtype=np.intp)
+    units = trial_units(told)
     found = [overrun(j, values[:, j], name, units) for j, name in enumerate(names)]
     return [signal._replace(since=told[_looked_at(len(told)) // 2].told_at) for signal in found if signal is not None]
 
