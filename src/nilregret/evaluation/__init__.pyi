@@ -3,3 +3,4 @@
 from .api import Evaluation as Evaluation
 from .api import evaluate as evaluate
 from .diagnostics import PropensityCheck as PropensityCheck
+from .slates import SlateEvaluation as SlateEvaluation

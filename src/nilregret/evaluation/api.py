@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, final
+from typing import Any, final, overload
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from .estimators import (
     mean_interval,
 )
 from .log import ROUNDING, WAITING, Log, features_of, log_of_table, refuse_outside
+from .slates import SLATE_ESTIMATORS, SlateEstimator, SlateEvaluation, evaluate_slates
 from .studies import log_of_study
 from .target import Target, target_of
 
@@ -165,11 +166,23 @@ UNWEIGHED = (
 UNREAD = "Columns {} of the log were not read. Contexts are named context, or context.NAME."
 
 
+@overload
+def evaluate(
+    log: Any, policy: Any, *, estimator: Estimator = "snips", delta: float = 0.05,
+    reward_range: tuple[float, float] = (0.0, 1.0), actions: Sequence[Any] | None = None, floor: float | None = None,
+    default_reward: float | None = None, reward: str | None = None, most: float = 10.0, seed: int = 0,
+) -> Evaluation: ...  # fmt: skip
+@overload
+def evaluate(
+    log: Any, policy: Any, *, estimator: SlateEstimator, logging: Any = None, delta: float = 0.05,
+    actions: Sequence[Any] | None = None, default_reward: float | None = None,
+) -> SlateEvaluation: ...  # fmt: skip
 def evaluate(
     log: Any,
     policy: Any,
     *,
-    estimator: Estimator = "snips",
+    estimator: Estimator | SlateEstimator = "snips",
+    logging: Any = None,
     delta: float = 0.05,
     reward_range: tuple[float, float] = (0.0, 1.0),
     actions: Sequence[Any] | None = None,
@@ -178,7 +191,7 @@ def evaluate(
     reward: str | None = None,
     most: float = 10.0,
     seed: int = 0,
-) -> Evaluation:
+) -> Evaluation | SlateEvaluation:
     """Returns what a policy would have earned on a log of decisions that another policy made.
 
     The value is the mean reward for each decision, over the contexts of the log. All estimates are in the result. The
@@ -194,7 +207,11 @@ def evaluate(
             function of the context that returns an action or probabilities `(N,)`. Or a policy, which learns on the
             way (`nilregret.evaluation.target`).
         estimator: of `value`. "snips" is self-normalised inverse propensities, "ips" the plain ones. "dr" is doubly
-            robust, with a cross-fitted ridge regression for each action. "switch" is "dr" without large weights.
+            robust, with a cross-fitted ridge regression for each action. "switch" is "dr" without large weights. Of
+            slates it is "slate", "cascade", "independent", "pi" or "wpi" (`nilregret.evaluation.slates`). The policy
+            is then one of slates, and of the other arguments only `delta`, `actions` and `default_reward` count.
+        logging: the policy of a log of slates, in the forms of `policy`. None for that of a study, or if the estimator
+            needs the propensities alone.
         delta: probability with which the interval may miss the value.
         reward_range: least and largest possible reward, not only of those that came.
         actions: names of all actions, in the order of probabilities. None for the arms of a study, else those found.
@@ -215,9 +232,15 @@ def evaluate(
     >>> round(answer.value, 2), bool(answer.lower < 1.0)
     (1.0, True)
     """
-    if estimator not in ESTIMATORS:
-        raise InvalidInput(f"`estimator` is {shown(estimator)}: it must be one of {', '.join(map(repr, ESTIMATORS))}.")
     number("delta", delta, low=LEAST_DELTA, high=1.0, open_high=True)
+    if estimator in SLATE_ESTIMATORS:
+        return evaluate_slates(
+            log, policy, estimator=estimator, logging=logging, delta=delta, actions=actions,
+            default_reward=default_reward,
+        )  # fmt: skip
+    if estimator not in ESTIMATORS:
+        known = ", ".join(map(repr, (*ESTIMATORS, *SLATE_ESTIMATORS)))
+        raise InvalidInput(f"`estimator` is {shown(estimator)}: it must be one of {known}.")
     number("most", most, low=0.0)
     bounds = _range(reward_range)
     found = _answered(_log(log, actions, reward), default_reward)

@@ -14,6 +14,7 @@ from ..errors import InvalidInput
 from ..policy.availability import Available
 from ..policy.policy import Policy
 from ..policy.state import State
+from ..slots.pending import Pending
 from ..storage.record import Record
 from ..storage.trial import Trial
 from ..study.direction import PLAIN, as_rewards, policy_of_rewards
@@ -90,7 +91,7 @@ def _agrees(slate: Slate, next_: Next) -> bool:
 def _laws(study: Study, trials: Any, first: list[Trial]) -> Iterator[Next | None]:
     """Yields the law of each slate, as the policy stood when it was asked for."""
     policy, goals = study.policy, study.goals
-    if not isinstance(policy, Policy) or policy.pending.revises:
+    if not isinstance(policy, Policy) or _imputes(policy.pending):
         yield from [None] * len(first)
         return
     known = [trial.as_corrected() for trial in trials]
@@ -106,6 +107,13 @@ def _laws(study: Study, trials: Any, first: list[Trial]) -> Iterator[Next | None
             places = len(places_of(trials, event.trial))
             yield _law(state, event.trial, places, None if playable is None else playable[at])
             at += 1
+
+
+def _imputes(pending: Pending) -> bool:
+    """Returns whether pending trials change decisions: then a place changes the next ones by more than its arm."""
+    return bool(
+        pending.hallucinates or pending.moves or pending.waits() is not None or pending.stand_in(0.0) is not None
+    )
 
 
 def _law(state: State, trial: Trial, places: int, playable: Array | None) -> Next | None:
