@@ -16,7 +16,9 @@ from click.testing import CliRunner
 import nilregret as nr
 from nilregret.__main__ import main
 from nilregret.errors import StorageError
+from nilregret.storage import early_trials
 from nilregret.storage.early_trials import EarlyTrials
+from nilregret.storage.record import held_from
 from nilregret.study import snapshots
 
 ARMS, SQUARE = nr.Arms.grid(0, 1, 8), nr.Box([0, 0], [1, 1])
@@ -84,6 +86,9 @@ def test_a_study_goes_on_from_a_snapshot_to_the_bit(tmp_path, monkeypatch, soon,
         go_on(study, 0, 80, fails=bool(how))
     again, quick = opened(url)
     assert quick
+    near = held_from(again.trials, 0)
+    assert len(near) < 60
+    assert [trial for trial in near if trial.open] == [trial for trial in again.trials if trial.open]
     expected, arms = twin(tmp_path, made, monkeypatch, 80, 30, **how)
     assert go_on(again, 80, 30, fails=bool(how)) == arms
     assert [trial.event for trial in again.trials] == [trial.event for trial in expected.trials]
@@ -215,17 +220,17 @@ def test_another_study_of_the_name_has_no_snapshot(path, soon):
 
 
 def test_early_trials_are_checked_when_they_are_read(path, soon):
-    change(path, "UPDATE trials SET context = '[0.5, 7.0]' WHERE number = 5")
+    change(path, "UPDATE trials SET context = '[0.5, 7.0]' WHERE number = 8")
     again, quick = opened(f"sqlite:///{path}")
     assert quick
     with pytest.raises(StorageError, match="damaged: its context"):
         list(again.trials)
     done = CliRunner().invoke(main, ["studies", str(path), "--check"])
     assert done.exit_code == 4
-    assert "Trial 5 of study 's'" in done.output
-    change(path, "DELETE FROM trials WHERE number = 5")
+    assert "Trial 8 of study 's'" in done.output
+    change(path, "DELETE FROM trials WHERE number = 8")
     with pytest.raises(StorageError, match="no longer all in the storage"):
-        again.trials[5]
+        again.trials[8]
 
 
 @pytest.mark.nightly
@@ -287,7 +292,9 @@ def test_a_snapshot_that_cannot_be_written_is_not_missed(tmp_path, soon, monkeyp
     assert isinstance(study.replica.record.trials, list)
 
 
-def test_early_trials_are_a_list():
+@pytest.mark.parametrize("most", [0, 8], ids=["read again", "held"])
+def test_early_trials_are_a_list(monkeypatch, most):
+    monkeypatch.setattr(early_trials, "HELD", most)
     study = nr.Study(nr.auto(nr.Box(0, 1)))
     trials = [study.tell(study.ask(), 0.5) for _ in range(12)]
     reads = []
@@ -299,7 +306,9 @@ def test_early_trials_are_a_list():
     found = EarlyTrials(8, read, 16, [trials[3]], trials[8:])
     assert list(found) == trials
     assert [found[i] for i in (0, 1, 2, 3, 8, -1, -5)] == [trials[i] for i in (0, 1, 2, 3, 8, -1, -5)]
-    assert reads == [(0, 8), (0, 1), (1, 8)]  # One by one, and then onwards.
+    assert reads == ([(0, 8)] if most else [(0, 8), (0, 1), (1, 8)])  # One by one, and then onwards.
+    assert list(found[:]) == trials
+    assert len(reads) == (1 if most else 4)
     assert found[2:10:3] == trials[2:10:3]
     copy = found[:]
     found[9:10] = (trials[0],)

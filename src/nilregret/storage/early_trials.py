@@ -12,6 +12,7 @@ from typing import Any, final
 from .trial import Trial
 
 BLOCK = 1000  # trials that are read at a time
+HELD = 200_000  # early trials that are held once all of them have been read, some 500 MB
 
 
 @final
@@ -22,17 +23,19 @@ class EarlyTrials:
         count: number of early trials.
         read: returns the early trials from one number to before another, as the storage has them now.
         order: of the last event that the early trials have seen. Later events of an early trial are in `own`.
-        own: early trials that are held here, because they changed later or a lease runs.
+        own: early trials that are held here, because they changed later or wait for an answer.
         recent: all later trials.
+        held: the first early trials, as far as they were read one after the other.
     """
 
     def __init__(
         self, count: int, read: Callable[[int, int], list[Trial]], order: int, own: Iterable[Trial] = (),
-        recent: Iterable[Trial] = (),
+        recent: Iterable[Trial] = (), held: list[Trial] | None = None,
     ) -> None:  # fmt: skip
         self.count, self.order, self._read = count, order, read
         self.own = {trial.number: trial for trial in own}
         self.recent = list(recent)
+        self._held: list[Trial] = [] if held is None else held
         self._block: tuple[int, list[Trial]] = (0, [])  # the trials read last, and the number of the first of them
 
     def __len__(self) -> int:
@@ -46,7 +49,7 @@ class EarlyTrials:
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             if index == slice(None):
-                return EarlyTrials(self.count, self._read, self.order, self.own.values(), self.recent)
+                return EarlyTrials(self.count, self._read, self.order, self.own.values(), self.recent, self._held)
             return [self[number] for number in range(*index.indices(len(self)))]
         number = index + len(self) if index < 0 else index
         if number >= self.count:
@@ -89,7 +92,11 @@ class EarlyTrials:
 
     def _early(self, first: int, end: int) -> list[Trial]:
         """Returns early trials as they were after the last event that they have seen here."""
-        own = self.own
-        found = self._read(first, end)
-        found = [trial if trial.last_order <= self.order else trial.as_of(self.order) for trial in found]
+        own, held = self.own, self._held
+        found = held[first:end]
+        if len(found) < end - first:
+            found = self._read(first, end)
+            found = [trial if trial.last_order <= self.order else trial.as_of(self.order) for trial in found]
+            if self.count <= HELD and len(held) == first:  # Whoever reads all of them will do so again.
+                held += found
         return [own.get(trial.number, trial) for trial in found] if own else found

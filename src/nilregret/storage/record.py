@@ -17,7 +17,7 @@ from .changes import StudyChange
 from .early_trials import EarlyTrials
 from .trial import NO_CURVE, EventKind, Measured, Other, Report, Trial
 
-__all__ = ["Event", "Record", "Trial", "describe_answer"]
+__all__ = ["Event", "Record", "Trial", "describe_answer", "held_from"]
 
 
 class Event(NamedTuple):
@@ -277,6 +277,13 @@ class Record(Sequence[Trial]):
                 f"{given.point.tolist()}: it was asked from another study."
             )
         return trial
+
+
+def held_from(trials: Sequence[Trial], first: int) -> Sequence[Trial]:
+    """Returns the trials from a number on. Of the early trials of a long record it returns those without an answer."""
+    if not isinstance(trials, Record) or isinstance(trials.trials, list):
+        return trials[first:]
+    return [trial for trial in trials.at_hand if trial.number >= first]
 
 
 def answer_of(trial: Trial) -> str:

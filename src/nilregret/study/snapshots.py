@@ -92,7 +92,7 @@ def write(handle: StoredStudyHandle, known: Known, state: State, record: Record)
         "order": record.order, "count": len(record), "learned": plain,
         "changes": [[change.order, change.time, change.kind, change_text(change)] for change in record.changes],
         "events": record.events,
-        "leased": [trial.number for trial in record.at_hand if is_leased(trial)],
+        "awaited": [trial.number for trial in record.at_hand if is_awaited(trial)],
         "last": [[trial.number, _digest_of(trial)] for trial in _last(record)],
         "arrays": [[array.dtype.str, list(array.shape), "C" if array.flags.c_contiguous else "F"] for array in held],
     }  # fmt: skip
@@ -157,9 +157,9 @@ def _trial_of(replica: weakref.ref[Any], number: int) -> Trial:
     return reward_trial(known.record[number].as_corrected(), known.goals)
 
 
-def is_leased(trial: Trial) -> bool:
-    """Returns whether somebody works on a trial until its lease ends."""
-    return trial.state == "pending" and trial.lease_until is not None
+def is_awaited(trial: Trial) -> bool:
+    """Returns whether a trial stays at hand, since its answer is still to come."""
+    return trial.state == "pending"
 
 
 def without_early(record: Record, count: int, order: int, read: Callable[[int, int], list[Trial]]) -> EarlyTrials:
@@ -172,7 +172,7 @@ def without_early(record: Record, count: int, order: int, read: Callable[[int, i
         read: returns early trials, checked.
     """
     near = record.at_hand
-    own = [trial for trial in near if trial.number < count and (trial.last_order > order or is_leased(trial))]
+    own = [trial for trial in near if trial.number < count and (trial.last_order > order or is_awaited(trial))]
     return EarlyTrials(count, read, order, own, [trial for trial in near if trial.number >= count])
 
 
@@ -212,7 +212,7 @@ def _opened(handle: StoredStudyHandle, known: Known, head: bytes, parts: list[by
     for number, expected in facts["last"]:
         if _digest_of(record[number]) != expected:
             raise ValueError(f"trial {number} is another one by now")
-    record.trials.own = {number: record[number] for number in facts["leased"]}
+    record.trials.own = {number: record[number] for number in facts["awaited"]}
     policy, goals = cast(Policy, Roster(known.policy, record.changes).policy), goals_in(known.policy, known.goal)
     state = restored(
         policy_of_rewards(policy, known.goal), known.seed, facts["learned"], _arrays(parts, facts["arrays"]),

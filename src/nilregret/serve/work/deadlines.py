@@ -33,7 +33,7 @@ from ...errors import InvalidInput
 from ...policy.policy import Policy
 from ...slots.pending import Censored
 from ...slots.silence import Imputed, by_exposure
-from ...storage.record import Trial
+from ...storage.record import Trial, held_from
 from ...storage.trial import Other
 from ...study.direction import AnyPolicy, Goal
 from ...study.inputs import Inputs
@@ -266,10 +266,9 @@ class Deadlines:
         if not self._confirmed:
             self._known, self._ends = 0, []
         self._confirmed = False
-        for number_ in range(self._known, len(trials)):
-            trial = trials[number_]
+        for trial in held_from(trials, self._known):
             if self._waits(trial):
-                heapq.heappush(self._ends, (self.expires_at(trial) or 0.0, number_))
+                heapq.heappush(self._ends, (self.expires_at(trial) or 0.0, trial.number))
         self._known = len(trials)
         now = transaction.now
         if self.rule.reward is not None and self._ends and self._ends[0][0] <= now:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, final, get_args
 
 from ..._utils.checks import many
 from ...storage import StoredStudy
+from ...storage.record import held_from
 from ...storage.trial import TrialState
 from ...study.explain import DRAWS
 from ...study.explanation import Explanation
@@ -97,7 +98,7 @@ class StudyCounts:
         """
         trials = transaction.trials
         if self._checked < 0 or self._pending + len(trials) - self._checked + wanted > most:
-            self._pending = sum(trial.state == "pending" for trial in trials)
+            self._pending = sum(trial.state == "pending" for trial in held_from(trials, 0))
             self._checked = len(trials)
         if self._pending + len(trials) - self._checked + wanted > most:
             raise Problem(
