@@ -108,7 +108,7 @@ def tides(report):
     rounds = report.rounds or 3000
     for contexts, worlds in ((False, WORLDS), (True, UNDER_CONTEXTS)):
         seeds = report.seeds(TIMES[contexts])
-        rows, rules = [], [rule for rule in RULES if not contexts or rule in ("auto", "drifting", "tidal")]
+        rows, rules = [], [rule for rule in RULES if not contexts or rule in ("auto", "tidal")]
         for world in worlds:
             found = {
                 rule: np.array([play(world, rule, seed, rounds, contexts=contexts) for seed in seeds]).T
