@@ -104,7 +104,7 @@ def test_the_level_is_learned_apart_from_the_arms():
     mean, std = apart.predict()
     assert mean[1] - mean[0] == pytest.approx(-0.05, abs=0.065)  # three standard errors
     assert np.all(std < 0.1)
-    assert apart.level.gain > 0.0
+    assert apart.moves
     assert apart.level.at(5995) - apart.level.at(5) == pytest.approx(0.4, abs=0.15)
     weights = np.bincount([0, 1], minlength=3)  # On the average level the arms are near the average click.
     assert 0.1 < float(mean[weights > 0].mean()) < 0.5
@@ -127,16 +127,21 @@ def test_an_observation_that_is_revised_or_forgotten_leaves_with_its_own_level()
 
 
 def test_the_smoothed_level_is_the_recursion_by_hand(monkeypatch):
-    """With a period of one trial it is l <- l + g (residual - l), for each gain."""
+    """With a period of one trial it is l <- l + g (residual - l)."""
     monkeypatch.setattr(tidal, "PERIOD", 1)
-    level, rng = Level(), np.random.default_rng(2)
-    hand = np.zeros(len(tidal.GAINS))
+    level, rng, hand = Level(moves=True), np.random.default_rng(2), 0.0
     for trial in range(90):
         residual = float(rng.standard_normal())
         if trial >= tidal.FIRST:
-            assert np.allclose(level._of(trial)[1], hand)
-            hand += tidal.GAINS * (residual - hand)
-        level.learn(trial, residual, 0.0, 1.0)
+            assert level.at(trial) == pytest.approx(hand)
+            hand += tidal.GAIN * (residual - hand)
+        level.learn(trial, residual, 1.0)
+    level.learn(500, 1.0, 1.0)
+    level.change(500, -1.0)
+    mean = level.mean
+    level.forget(500, 1.0)
+    assert level.at(501) == pytest.approx(hand, abs=0.05)
+    assert mean == pytest.approx(level.mean, abs=0.05)
 
 
 @pytest.mark.parametrize(

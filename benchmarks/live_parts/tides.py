@@ -20,7 +20,7 @@ WORLDS = ("still", "one step", "8 waves", "3 waves", "slow rise", "joins, good d
 UNDER_CONTEXTS = ("still", "8 waves", "joins, good days", "joins, bad days")
 RULES = {"Thompson": None, "discounted": None, "auto": "stationary", "drifting": "drifting", "tidal": "tidal"}
 CONTEXT = nr.Box([0.0, 0.0], [1.0, 1.0])
-TIMES = {False: 8, True: 4}  # times as many seeds, by whether there are contexts, since a run has few clicks
+TIMES = {False: 4, True: 2}  # times as many seeds, by whether there are contexts, since a run has few clicks
 
 
 def rates(world, rounds, rng):

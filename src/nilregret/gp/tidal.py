@@ -5,7 +5,8 @@
 | y_s | target | reward of trial s | reward |
 | f | `arms` | what an arm, or an arm under a context, gives beyond the level | reward |
 | l_s | `Level.at` | level at trial s: y_s = f + l_s + noise | reward |
-| g | `GAINS` | share of a new residual in the level | 1 |
+| g | `GAIN` | share of a new residual in the level | 1 |
+| E | `_evidence` | evidence that the level moves | nats |
 
 Trials are cut into periods of `PERIOD` decisions by their numbers, which follow the time at which they were asked for.
 The level of a period is fixed before the first of its rewards is learned, from the residuals y - f of trials before the
@@ -13,9 +14,11 @@ period. Their weights fade by 1 - g for each trial between. This exponential smo
 of a random walk (Muth 1960). The posterior of the arms learns y_s - l_s. So a late reward is compared with the level of
 its own period. A reward that is changed or removed keeps its level.
 
-The gain g is that of the best one-step predictions of rewards so far, in nats under normal noise. One gain is 0, and
-the others start `BEHIND`. So on a level that stands, the arms learn the rewards themselves. No gain falls
-back by more than `FARTHEST`, so a level that begins to move late is followed soon (as in Herbster & Warmuth 1998).
+A second posterior of the arms learns the rewards themselves, as without a level. It is in use until the evidence that
+the level moves reaches `ENOUGH`. The evidence is the log ratio of the densities by which both predicted each reward, under
+normal noise, and at least `LEAST` (as in Page 1954). If no level moves, the ratio from the start reaches e^`ENOUGH` = 20
+with a probability of 5% at most (Ville's inequality). From then on the first posterior is in use, whose arms were never
+credited for the level. There is no way back: after a step, the arm that is played may explain it as well as a level.
 
 f and the level are known up to a constant only. Predictions are of f on the average level of all rewards learned.
 """
@@ -37,84 +40,65 @@ from .context_bank import ContextPosterior
 from .protocol import Posterior
 
 PERIOD = 10  # decisions
-GAINS = np.array([0.0, 0.01, 0.03, 0.1])
-BEHIND, FARTHEST = 3.0, 10.0  # nats
+GAIN = 0.05
+ENOUGH, LEAST = 3.0, -3.0  # nats
 FIRST = 10.0  # rewards before which there is no level, since the arms are not known
 MEMORY = 100  # periods before its own that the level of a period depends on
-NONE = np.zeros(len(GAINS))
 
 
 @final
 class Level(Copyable):
     """A common level of rewards that moves from period to period.
 
-    Attributes:
-        mean: average level of all rewards learned, reward units.
+    Args:
+        moves: False for a level that stands at 0.
     """
 
-    OWNED = ("_sums", "_levels", "_behind")
+    OWNED = ("_sums", "_levels")
 
-    def __init__(self) -> None:
+    def __init__(self, *, moves: bool) -> None:
+        self._moves = moves
         self._sums: dict[int, tuple[float, float]] = {}  # sum of the residuals, and of the weights, by period
-        self._levels: dict[int, tuple[float, Array]] = {}  # level in use, and that of each gain, by period
-        self._behind = np.where(GAINS > 0.0, BEHIND, 0.0)
+        self._levels: dict[int, float] = {}  # by period
         self._weight = self._total = 0.0  # of all rewards, and their levels
-        self._squares = 0.0  # of the errors of predictions
 
     @property
     def mean(self) -> float:
         """Average level of all rewards learned."""
         return self._total / self._weight if self._weight > 0.0 else 0.0
 
-    @property
-    def gain(self) -> float:
-        """Gain in use."""
-        return float(GAINS[self._behind.argmin()])
-
     def at(self, trial: int) -> float:
         """Returns the level at a trial, which is fixed from now on."""
-        return self._of(trial // PERIOD)[0]
+        if not self._moves:
+            return 0.0
+        period = trial // PERIOD
+        if period not in self._levels:
+            self._levels[period] = self._smoothed(period)
+        return self._levels[period]
 
-    def _of(self, period: int) -> tuple[float, Array]:
-        found = self._levels.get(period)
-        if found is None:
-            each = self._smoothed(period)
-            found = self._levels[period] = float(each[self._behind.argmin()]), each
-        return found
+    def _smoothed(self, period: int) -> float:
+        level, fade = 0.0, 1.0
+        for before in range(period - 1, max(period - 1 - MEMORY, -1), -1):
+            total, many = self._sums.get(before, (0.0, 0.0))
+            if many > 0.0:
+                kept = (1.0 - GAIN) ** many
+                level += fade * (1.0 - kept) * total / many
+                fade *= kept
+        return level
 
-    def _smoothed(self, period: int) -> Array:
-        """Returns the level of a period by each gain."""
-        before = [self._sums.get(each) for each in range(period - 1, max(period - 1 - MEMORY, -1), -1)]
-        known = np.array([sums for sums in before if sums is not None and sums[1] > 0.0])
-        if not len(known):
-            return NONE
-        sums, weights = known.T
-        after = np.append(0.0, weights.cumsum())  # of the residuals between a period and this one
-        fade = (1.0 - GAINS[:, None]) ** after
-        return np.asarray((fade[:, :-1] - fade[:, 1:]) @ (sums / weights))
-
-    def learn(self, trial: int, target: float, mean: float, weight: float) -> None:
-        """Learns from the reward of a trial, whose arm was thought to give `mean` beyond the level."""
-        level, each = self._of(trial // PERIOD)
-        if self._weight >= FIRST:
-            errors = (target - mean - each) ** 2
-            self._squares += weight * errors.item(int(self._behind.argmin()))
-            variance = self._squares / (self._weight + weight - FIRST)
-            if variance > 0.0:
-                behind = self._behind + 0.5 * weight * errors / variance
-                self._behind = np.minimum(behind - behind.min(), FARTHEST)
-            self._add(trial, target - mean, weight)
+    def learn(self, trial: int, residual: float, weight: float) -> None:
+        """Learns the residual of a trial, which is its reward less what its arm was thought to give."""
         self._weight += weight
-        self._total += weight * level
-
-    def _add(self, trial: int, residual: float, weight: float) -> None:
-        total, many = self._sums.get(trial // PERIOD, (0.0, 0.0))
-        self._sums[trial // PERIOD] = total + weight * residual, many + weight
+        self._total += weight * self.at(trial)
+        if self._moves and self._weight > FIRST:
+            total, many = self._sums.get(trial // PERIOD, (0.0, 0.0))
+            self._sums[trial // PERIOD] = total + weight * residual, many + weight
 
     def change(self, trial: int, by: float) -> None:
         """Takes over a reward that has changed."""
         if trial // PERIOD in self._sums:
-            self._add(trial, by, 0.0)
+            total, many = self._sums[trial // PERIOD]
+            self._sums[trial // PERIOD] = total + by, many
 
     def forget(self, trial: int, weight: float) -> None:
         """Removes the reward of a trial, and its share of the residuals of its period."""
@@ -126,26 +110,42 @@ class Level(Copyable):
 
 @final
 class TidalPosterior(Posterior):
-    """A posterior of arms beside a level that moves.
+    """A posterior of arms beside a level that may move.
 
     Observations are of entries: `entry(cell, trial)` in a table, and rows `(trial, context, point)` elsewhere. All else
     is asked for at the cells or rows of the posterior of the arms.
 
     Args:
         arms: posterior of the arms without observations, which is owned from now on.
+
+    Attributes:
+        moves: True once there was enough evidence that the level moves.
     """
 
-    OWNED = ("arms", "level")
+    OWNED_EACH = ("_arms", "_levels")
 
     def __init__(self, arms: RatePosterior | ContextPosterior) -> None:
-        self.arms, self.level = cast("Any", arms), Level()
+        self._arms: list[Any] = [arms, arms.copy()]
+        self._levels = [Level(moves=False), Level(moves=True)]
+        self._evidence, self.moves = 0.0, False
+        self._squares = 0.0  # of the errors of the posterior in use
         self.regularization = arms.regularization
         self._cells = len(arms.plays) if isinstance(arms, RatePosterior) else 0
 
     @property
+    def arms(self) -> Any:
+        """Posterior of the arms in use."""
+        return self._arms[self.moves]
+
+    @property
+    def level(self) -> Level:
+        """Level in use."""
+        return self._levels[self.moves]
+
+    @property
     def count(self) -> float:  # type: ignore[override]  # that of the arms
         """Observations taken in."""
-        return float(self.arms.count)
+        return float(self._arms[0].count)
 
     @property
     def prior(self) -> Prior:
@@ -169,10 +169,23 @@ class TidalPosterior(Posterior):
         """Adds the reward of an entry, or a share of it."""
         trial, cell = self._split(point)
         at, target = [cell] if self._cells else cell[None], number("target", target)
-        level, mean = self.level.at(trial), float(self.arms.predict(at)[0][0])
-        self.arms.append(cell, target - level, weight=weight)
-        self.level.learn(trial, target, mean, weight)
-        self._lift()
+        errors, count = [], self.count
+        for arms, level in zip(self._arms, self._levels, strict=True):
+            residual, now = target - arms.predict(at)[0].item(0), level.at(trial)
+            errors.append((residual - now) ** 2)
+            arms.append(cell, target - now, weight=weight)
+            level.learn(trial, residual, weight)
+            self._lift(arms, level)
+        if count >= FIRST:
+            self._judge(errors, weight)
+
+    def _judge(self, errors: list[float], weight: float) -> None:
+        """Compares both posteriors by the squared errors of their predictions."""
+        self._squares += weight * errors[self.moves]
+        if self.count > FIRST and self._squares > 0.0:
+            gained = 0.5 * weight * (errors[0] - errors[1]) * (self.count - FIRST) / self._squares
+            self._evidence = max(self._evidence + gained, LEAST)
+            self.moves = self.moves or self._evidence >= ENOUGH
 
     def extend(self, points: Any, targets: Any) -> None:
         """Adds the rewards of entries, in their order."""
@@ -185,26 +198,31 @@ class TidalPosterior(Posterior):
     def revise_all(self, points: Sequence[Any], old: Sequence[float], new: Sequence[float]) -> None:
         """Replaces the rewards of several entries."""
         trials, cells = zip(*map(self._split, points), strict=True)
-        levels = [self.level.at(trial) for trial in trials]
-        before, after = ([y - level for y, level in zip(each, levels, strict=True)] for each in (old, new))
-        self.arms.revise_all(cells, before, after)
-        for trial, was, now in zip(trials, old, new, strict=True):
-            self.level.change(trial, now - was)
+        for arms, level in zip(self._arms, self._levels, strict=True):
+            now = [level.at(trial) for trial in trials]
+            arms.revise_all(cells, *([y - l for y, l in zip(each, now, strict=True)] for each in (old, new)))
+            for trial, before, after in zip(trials, old, new, strict=True):
+                level.change(trial, after - before)
 
     def forget(self, point: Any, target: float, *, weight: float = 1) -> None:
         """Removes the reward of an entry, or a share of it."""
         trial, cell = self._split(point)
-        self.arms.forget(cell, target - self.level.at(trial), weight=weight)
-        self.level.forget(trial, weight)
-        self._lift()
+        for arms, level in zip(self._arms, self._levels, strict=True):
+            arms.forget(cell, target - level.at(trial), weight=weight)
+            level.forget(trial, weight)
+            self._lift(arms, level)
 
-    def _lift(self) -> None:
-        if isinstance(self.arms, RatePosterior):
-            self.arms.lifted = self.level.mean
+    @staticmethod
+    def _lift(arms: Any, level: Level) -> None:
+        if isinstance(arms, RatePosterior):
+            arms.lifted = level.mean
 
     def add_arms(self, arms: Arms) -> bool:
         """Takes over more arms (see `ContextPosterior.add_arms`)."""
-        return isinstance(self.arms, ContextPosterior) and self.arms.add_arms(arms)
+        if self._cells:
+            return False
+        grown = [each.add_arms(arms) for each in self._arms]  # all of them, or none for want of waves
+        return all(grown)
 
     # -- predictions ---------------------------------------------------------------------------------------------
 
@@ -245,7 +263,7 @@ class TidalPosterior(Posterior):
     def variance_only(self) -> Self:
         """Returns a copy that learns nothing from its targets, of arms in a table."""
         other = self.copy()
-        other.arms = self.arms.variance_only()
+        other._arms = [each.variance_only() for each in self._arms]
         return other
 
     def deviations_from(self, observed: TidalPosterior) -> RatePosterior:
