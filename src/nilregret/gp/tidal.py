@@ -14,10 +14,9 @@ period. Their weights fade by 1 - g for each trial between. This exponential smo
 of a random walk (Muth 1960). The posterior of the arms learns y_s - l_s. So a late reward is compared with the level of
 its own period. A reward that is changed or removed keeps its level.
 
-A second posterior of the arms learns the rewards themselves, as without a level. It is in use until the evidence that
-the level moves reaches `ENOUGH`. The evidence is the log ratio of the densities by which both predicted each reward, under
-normal noise, and at least `LEAST` (as in Page 1954). If no level moves, the ratio from the start reaches e^`ENOUGH` = 20
-with a probability of 5% at most (Ville's inequality). From then on the first posterior is in use, whose arms were never
+A second posterior of the arms learns the rewards themselves, as without a level. It is in use until the evidence for a
+level reaches `ENOUGH`. The evidence is the log ratio of the densities by which both predicted each reward, under
+normal noise, and at least `LEAST` (as in Page 1954). From then on the first posterior is in use, whose arms were never
 credited for the level. There is no way back: after a step, the arm that is played may explain it as well as a level.
 
 f and the level are known up to a constant only. Predictions are of f on the average level of all rewards learned.
@@ -200,7 +199,7 @@ class TidalPosterior(Posterior):
         trials, cells = zip(*map(self._split, points), strict=True)
         for arms, level in zip(self._arms, self._levels, strict=True):
             now = [level.at(trial) for trial in trials]
-            arms.revise_all(cells, *([y - l for y, l in zip(each, now, strict=True)] for each in (old, new)))
+            arms.revise_all(cells, *([y - at for y, at in zip(each, now, strict=True)] for each in (old, new)))
             for trial, before, after in zip(trials, old, new, strict=True):
                 level.change(trial, after - before)
 
