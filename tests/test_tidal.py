@@ -73,7 +73,8 @@ def test_on_a_level_that_stands_decisions_are_those_of_the_default():
 )
 def test_a_level_is_a_function_of_the_record(more):
     """A replay, a resumed study and a policy read from JSON decide the same to the bit."""
-    nr.testing.check_policy(auto(**more), reward=lambda trial: float((trial.number * 7 + trial.arm) % 3 == 0))
+    policy = auto(arms=nr.Arms(range(6)), **more)
+    nr.testing.check_policy(policy, reward=lambda trial: float((trial.number * 7 + trial.arm) % 3 == 0))
 
 
 @pytest.mark.parametrize("context", [False, True], ids=["arms", "contexts"])
