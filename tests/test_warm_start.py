@@ -226,3 +226,18 @@ def test_a_study_moves_with_its_log(ending, sticky, tmp_path):
         assert (before.value, before.lower, before.upper) == pytest.approx((after.value, after.lower, after.upper))
         assert before.gain == pytest.approx(after.gain)
         assert before.rows == after.rows == 120
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_slates_and_unknown_options_move_too(ending, tmp_path):
+    context = nr.Space(device=nr.Choice("phone", "desk", unknown=True))
+    old = study(5, context=context)
+    old.ask({"device": "desk"})  # It stays pending, so the numbers of the others change.
+    for i in range(4):
+        slate = old.ask({"device": ["watch", None][i % 2]}, count=2, slate=True, unit=f"u{i % 2}", event=f"v{i}")
+        old.tell_slate(slate[0], [1, 0])
+    new = study(5, context=context)
+    for trial, was in zip(new.add_from(old.export(tmp_path / f"log.{ending}")), old.trials[1:], strict=True):
+        assert (trial.arm, trial.slate, trial.place, trial.unit) == (was.arm, was.slate - 1, was.place, was.unit - 1)
+        assert (trial.event, trial.propensity, trial.context_parameters) == (
+            was.event, was.propensity, was.context_parameters)  # fmt: skip

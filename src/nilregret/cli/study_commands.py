@@ -43,10 +43,10 @@ def export(storage: str, study: str, file: Path | None) -> None:
 @click.option("--optuna", metavar="NAME", help="FILE is the URL of a storage of Optuna: make STUDY of its study NAME.")
 @json_option
 def import_(storage: str, study: str, file: str, optuna: str | None, *, as_json: bool) -> None:
-    """Record the rewards of FILE in STUDY, all or none: what `export` wrote, or a table like it.
+    """Record the rewards of FILE in STUDY, all or none: what `export` wrote, a table like it, or a log of decisions.
 
-    A row with the number of a trial of STUDY is the answer to it. Other rows are new trials. A table has a column for
-    each parameter, and one named reward.
+    A row with the number or the event of a trial of STUDY is the answer to it. Other rows are new trials. A table has a
+    column for each parameter, and one named reward. Logs are those of Vowpal Wabbit, Personalizer and gittins.
     """
     if optuna is not None:
         made = _from_optuna(url_of(storage), study, file, optuna)
