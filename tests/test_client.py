@@ -323,5 +323,9 @@ def test_who_visits_events_and_several_rewards_of_a_decision(url):
     assert (study.forget("user-17"), study.forget("user-17")) == (True, False)
     assert study.abandon(study.ask(event="b")).state == "abandoned"
     assert (study.status().sticky, study.status().reward) == (86400.0, "sum")
+    pages = Client(url).create("pages", nr.auto(nr.Arms(range(3)), reward="bernoulli"))
+    page = pages.ask(count=3, slate=True, event="page-1")
+    assert [each.reward for each in pages.tell_slate(page, clicked=1)] == [0.0, 1.0, 0.0]
+    assert [each.reward for each in pages.tell_slate("page-1", [None, 1, None])] == [1.0]
     with pytest.raises(nr.errors.InvalidInput, match="`sticky` must be a number"):
         Client(url).create("other", policy, sticky="yes")

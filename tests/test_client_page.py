@@ -78,7 +78,7 @@ def test_rank_and_reward_of_those_who_come_from_personalizer(url):
 
 
 def test_curl_and_javascript(url, tmp_path):
-    make, ask, tell = commands()
+    make, ask, tell, *_ = commands()
     assert sent(make, url)[0] == 201
     assert sent(make, url)[0] == 200
     status, said = sent(ask, url)

@@ -51,6 +51,9 @@ def test_every_example_is_answered(client, operation, example):
         address = address.replace("{id}", asked(client, example.study))
     if operation == "stop":
         client.put(address.replace("/stop", "/steps/1"), {"value": 0.5})
+    if operation == "tellSlate":
+        page = client.post(f"/v1/studies/{example.study}/decisions", {"count": 3, "slate": True})[1]["decisions"]
+        address = described.path.replace("{name}", example.study).replace("{id}", page[0]["id"])
     if operation == "rewards":
         client.post(f"/v1/studies/{example.study}/decisions", {"event": "visit-1234"})
         items = [item if "event" in item else item | {"id": asked(client, example.study)} for item in body["items"]]

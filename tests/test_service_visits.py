@@ -159,3 +159,22 @@ def test_events_and_units_outlive_the_process(tmp_path):
         assert asked(client, unit="a")["kept"] == 0
         status, said = client.put(f"{AT}/decisions/order-1/reward", {"reward": 2, "key": "order"})
         assert (status, [each["key"] for each in said["rewards"]]) == (200, ["click", "order"])
+
+
+def test_a_slate_is_asked_for_and_told_as_a_whole(client):
+    body = {"count": 3, "slate": True, "event": "page-1", "facts": {"page": "/shoes"}}
+    page = client.post(f"{AT}/decisions", body)[1]["decisions"]
+    assert sorted(each["arm"] for each in page) == [0, 1, 2]
+    assert [(each["slate"], each["place"]) for each in page] == [(page[0]["id"], place) for place in range(3)]
+    assert client.post(f"{AT}/decisions", body)[1]["decisions"] == page
+    status, said = client.put(f"{AT}/decisions/page-1/slate", {"clicked": [1]})
+    assert (status, [each["reward"] for each in said["answers"]]) == (200, [0.0, 1.0, 0.0])
+    assert client.put(f"{AT}/decisions/{page[2]['id']}/slate", {"rewards": [0, 1, None]})[0] == 200
+    assert client.put(f"{AT}/decisions/page-1/slate", {"rewards": [1, 1, 0]})[0] == 409
+    for wrong, field in (({}, "rewards"), ({"clicked": [3]}, "clicked"), ({"rewards": [1]}, "rewards")):
+        status, said = client.put(f"{AT}/decisions/page-1/slate", wrong)
+        assert (status, said["error"]["field"]) == (422, field), said
+    alone = asked(client)
+    assert client.put(f"{AT}/decisions/{alone['id']}/slate", {"clicked": []})[0] == 409
+    for wrong in ({"slate": True}, {"slate": True, "count": 4}, {"slate": True, "count": 2, "propensity": True}):
+        assert client.post(f"{AT}/decisions", wrong)[0] == 422

@@ -65,6 +65,7 @@ ADVICE = {
     "target": '--policy takes "uniform", "best", an action, JSON of probabilities, or a file.',
     "no_propensities": 'A study with `"propensities": true` among its facts records them.',
     "no_arms": "A file with a `grid` makes a study that has.",
+    "logging": "Take `--estimator slate` or `cascade`, or evaluate it in Python.",
     "values": "Write a number for each in this order, such as 0.3,12, or by name, such as loss=0.3 recall=12.",
     "limits": "Tell them together: a --constraint for each.",
     "one": "`nilregret show` has its best trial.",

@@ -108,6 +108,7 @@ class AsyncRemoteStudy:
 
     ask = _awaited(RemoteStudy.ask)
     tell = _awaited(RemoteStudy.tell)
+    tell_slate = _awaited(RemoteStudy.tell_slate)
     tell_many = _awaited(RemoteStudy.tell_many)
     fail = _awaited(RemoteStudy.fail)
     abandon = _awaited(RemoteStudy.abandon)

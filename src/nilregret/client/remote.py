@@ -155,14 +155,15 @@ class RemoteStudy:
     @overload
     def ask(
         self, context: Context = None, *, count: int, deadline: float | None = None, worker: str | None = None,
-        among: Sequence[Any] | None = None, exclude: Sequence[Any] | None = None, unit: str | None = None,
-        event: None = None, facts: Mapping[str, Any] | None = None, key: str | None = None,
+        among: Sequence[Any] | None = None, exclude: Sequence[Any] | None = None, slate: bool = False,
+        unit: str | None = None, event: str | None = None, facts: Mapping[str, Any] | None = None,
+        key: str | None = None,
     ) -> list[m.Decision]: ...  # fmt: skip
     def ask(
         self, context: Context = None, *, count: int | None = None, deadline: float | None = None,
         worker: str | None = None, among: Sequence[Any] | None = None, exclude: Sequence[Any] | None = None,
-        unit: str | None = None, event: str | None = None, facts: Mapping[str, Any] | None = None,
-        key: str | None = None,
+        slate: bool = False, unit: str | None = None, event: str | None = None,
+        facts: Mapping[str, Any] | None = None, key: str | None = None,
     ) -> m.Decision | list[m.Decision]:  # fmt: skip
         """Returns a decision, or a list of `count`. A decision is on the service's disk before it is returned.
 
@@ -173,6 +174,7 @@ class RemoteStudy:
             worker: name of a worker. It gets its unanswered decisions again, also after a crash.
             among: arms, points or parameters to choose from.
             exclude: arms that must not be chosen.
+            slate: whether the decisions are the places of one slate, each at another arm.
             unit: who visits. A study with `sticky` plays the same arm for a unit again.
             event: your own id of the decision, for `tell` and for retries. The same event is the same decision.
             facts: your own facts, such as an order, at most 20.
@@ -182,7 +184,7 @@ class RemoteStudy:
         body = m.DecisionRequest(
             context=context_of(context), count=count, deadline=deadline, client=worker,
             among=plain("among", among), exclude=plain("exclude", exclude), event=event, unit=unit,
-            facts=plain("facts", facts),
+            facts=plain("facts", facts), slate=slate,
         )  # fmt: skip
         path = f"{self.path}/decisions"
         found = self._session.send("POST", path, body, m.Decisions, key_header(key)).decisions
@@ -225,6 +227,16 @@ class RemoteStudy:
             body = m.RewardsRequest(items[first : first + MOST_ITEMS])
             found += self._session.send("POST", f"{self.path}/rewards", body, m.RewardResults).items
         return found
+
+    def tell_slate(
+        self, slate: m.Decision | str | Sequence[m.Decision], rewards: Sequence[float | None] | None = None, *,
+        clicked: int | Sequence[int] | None = None, revise: bool = False,
+    ) -> list[m.Answer]:  # fmt: skip
+        """Records answers of the places of a slate, all or none (see `Study.tell_slate`)."""
+        one: Any = slate[0] if isinstance(slate, list | tuple) and slate else slate
+        places = [clicked] if isinstance(clicked, int) else clicked
+        body = m.SlateRequest(plain("rewards", rewards), plain("clicked", places), revise)
+        return self._session.send("PUT", f"{self._path_of(one)}/slate", body, m.SlateSaid).answers
 
     def fail(self, decision: m.Decision | str, reason: str, *, revise: bool = False) -> m.Answer:
         """Records that a decision failed. With `revise` the failure replaces a reward."""

@@ -79,6 +79,7 @@ class Parameter(Struct, forbid_unknown_fields=True, frozen=True, tag_field="type
     """A parameter to choose."""
 
     when: When = None
+    unknown: Annotated[bool, Meta(description="Of a context: whether a missing or unknown value is a level.")] = False
 
 
 class FloatParameter(Parameter, frozen=True, tag="float", kw_only=True):

@@ -104,14 +104,16 @@ def decision(worker: StudyWorker, ids: Ids, trial: Trial, propensity: float | No
     return messages.Decision(
         ids.of(worker.tenant, worker.stored, trial.number), trial.number, parameters, trial.point.tolist(),
         trial.arm, context, trial.explored, trial.repeats, trial.propensity if propensity is None else propensity,
-        trial.asked_at, worker.deadlines.expires_at(trial), trial.enqueued, **_visit(trial),
+        trial.asked_at, worker.deadlines.expires_at(trial), trial.enqueued,
+        slate=msgspec.UNSET if trial.slate is None else ids.of(worker.tenant, worker.stored, trial.slate),
+        **_visit(trial),
     )  # fmt: skip
 
 
 def _visit(trial: Trial) -> dict[str, Any]:
     """Returns the entries of a decision that say who visits, and the caller's own id and facts."""
     said = {} if trial.visit is None else trial.visit.said()
-    return {name: said[name] for name in ("event", "unit", "kept", "facts") if name in said}
+    return {name: said[name] for name in ("event", "unit", "kept", "place", "facts") if name in said}
 
 
 def plays_of(reward: float | None, plays: Plays | None) -> int | None:

@@ -19,7 +19,7 @@ from ..auth.caller import Caller
 from ..wire import messages as m
 from ..wire.decision_ids import IdempotentRequest
 from ..wire.problems import problem_of
-from ..work.answers import End, Report, Tell, check_sums
+from ..work.answers import End, Report, Tell, TellSlate, check_sums
 from ..work.commands import Decide, DecideResult, Observe
 from ..work.events import several
 from ..work.worker import StudyWorker
@@ -98,6 +98,16 @@ async def failure(service: Service, request: ParsedRequest) -> ASGIApp:
     done = await worker.run(Tell(which, request.body))
     service.metrics.count_answer(worker, done)
     return json_of(answer(worker, service.ids, done))
+
+
+async def tell_slate(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Records answers of the places of a slate."""
+    worker = await request.worker(service)
+    which = service.ids.which(request.caller.tenant, worker.stored, request.path["id"])
+    done = await worker.run(TellSlate(which, request.body))
+    for each in done:
+        service.metrics.count_answer(worker, each)
+    return json_of(m.SlateSaid([answer(worker, service.ids, each) for each in done]))
 
 
 async def _ended(
@@ -206,6 +216,12 @@ WRITE_OPERATIONS = [
         "is: the study goes on as if it had come first. A late one is taken; `late` and `counted` say what became of "
         "it.",
         handler=reward, body=m.RewardRequest, answers=TOLD,
+    ),
+    Operation(
+        method="PUT", path=f"{ONE}/slate", name="tellSlate", summary="Tell what came of the places of a slate.",
+        text="Of any of its decisions. All answers are recorded, or none. Each place may be told by itself, too.",
+        handler=tell_slate, body=m.SlateRequest,
+        answers={200: ResponseInfo("They are on record.", m.SlateSaid), 409: REFUSED[409]},
     ),
     Operation(
         method="POST", path=f"{ONE}/failure", name="fail", summary="Tell that nothing will come of a decision.",

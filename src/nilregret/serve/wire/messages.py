@@ -237,6 +237,9 @@ class DecisionRequest(Request, frozen=True):
     )
     event: EventId | None = None
     unit: Annotated[Key | None, Meta(description="Who visits. The text itself is not recorded.")] = None
+    slate: Annotated[
+        bool, Meta(description="Whether the `count` decisions are the places of one slate, each at another arm.")
+    ] = False
     facts: Annotated[
         dict[str, Any] | None,
         Meta(description="Your own facts, such as an order: at most 20 texts or numbers by name."),
@@ -262,6 +265,8 @@ class Decision(Reply, frozen=True):
     unit: Annotated[int, Meta(description="Number of the first decision of its unit.")] | UnsetType = UNSET
     kept: Annotated[int, Meta(description="Number of the decision whose arm it keeps.")] | UnsetType = UNSET
     facts: dict[str, Any] | UnsetType = UNSET
+    slate: Annotated[str, Meta(description="Id of the first place of its slate.")] | UnsetType = UNSET
+    place: Annotated[int, Meta(description="In the slate, from 0.")] | UnsetType = UNSET
 
 
 class Decisions(Reply, frozen=True):
@@ -409,6 +414,24 @@ class Answer(Several, frozen=True):
     std: Std
     metrics: dict[str, float]
     rewards: KeyedRewards = UNSET
+
+
+class SlateRequest(Request, frozen=True):
+    """Answers of a slate: exactly one of `rewards` and `clicked`."""
+
+    rewards: Annotated[
+        list[float | None] | None, Meta(description="Of each place, in order; null where nothing is known yet.")
+    ] = None
+    clicked: Annotated[
+        list[int] | None, Meta(description="The places whose reward is 1, from 0. All others have the reward 0.")
+    ] = None
+    revise: Revise = False
+
+
+class SlateSaid(Reply, frozen=True):
+    """The answers of a slate that were told, in the order of the places."""
+
+    answers: list[Answer]
 
 
 class RewardItem(RewardRequest, frozen=True, kw_only=True):

@@ -14,8 +14,10 @@ from ...errors import InvalidInput, TrialError
 from ...storage.record import Trial
 from ...storage.trial import Other, Plays
 from ...study.direction import AnyPolicy
+from ...study.lessons import places_of
 from ...study.play_rewards import Rewards, Told, check_plays, reason_of
 from ...study.pruning import pruning_of
+from ...study.slates import rewards_of
 from ...study.transaction import Transaction
 from ..wire import messages
 from ..wire.problems import Problem, about, unfit
@@ -88,7 +90,7 @@ class Tell(NamedTuple):
         if body.reward is None and body.constraints is None:
             raise InvalidInput("`reward` is missing: a reward, or constraint values, or both must be told.")
         field = "constraints" if body.reward is None else "reward"
-        answer = rewards_of(body.reward, study.policy), body.constraints, body.std, body.metrics
+        answer = plays_told(body.reward, study.policy), body.constraints, body.std, body.metrics
         told = about(field, study.inputs.answer, 0, *answer)
         return lambda transaction: self._tell(worker, transaction, told, body)
 
@@ -138,6 +140,36 @@ class Tell(NamedTuple):
         trial = transaction.fail(known.number, reason, revise=revise)
         result = tell_result(worker, transaction.trials, trial)
         return result._replace(new=known.open, again=transaction.order == order)
+
+
+@final
+class TellSlate(NamedTuple):
+    """Records answers of the places of a slate, all or none.
+
+    Attributes:
+        which: number of one of its trials, or the event of the slate.
+        body: of the request.
+    """
+
+    which: int | str
+    body: messages.SlateRequest
+
+    def note_keys(self, worker: StudyWorker) -> list[str]:  # noqa: ARG002
+        """Returns no key: the places are not known before the transaction."""
+        return []
+
+    def prepare(self, worker: StudyWorker) -> Action:
+        """Returns the action that records the answers."""
+        body = self.body
+
+        def action(transaction: Transaction) -> list[TellResult]:
+            places = places_of(transaction.trials, trial_of(worker, transaction, self.which))
+            told = about("rewards", rewards_of, places, body.rewards, body.clicked)
+            requests = [(each.number, messages.RewardRequest(reward=value, revise=body.revise)) for each, value in told]
+            actions = [Tell(*each).prepare(worker) for each in requests]
+            return [each(transaction) for each in actions]
+
+        return action
 
 
 @final
@@ -226,7 +258,7 @@ def check_sums(items: Sequence[messages.RewardItem], policy: AnyPolicy) -> None:
             raise unfit("The body", error, _Items) from None
 
 
-def rewards_of(told: messages.Rewards | None, policy: AnyPolicy) -> Any:
+def plays_told(told: messages.Rewards | None, policy: AnyPolicy) -> Any:
     """Returns a reward, values of objectives, or the rewards of several plays, in the form that a study takes."""
     if not isinstance(told, dict) or policy.objective_count > 1:
         return told

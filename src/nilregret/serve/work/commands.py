@@ -15,6 +15,7 @@ from ...policy.engines import Decision
 from ...policy.explain import Propensity
 from ...policy.state import State
 from ...storage.record import Trial
+from ...study import slates
 from ...study.explain import propensity_of
 from ...study.function import settings_at
 from ...study.transaction import Going, Transaction
@@ -22,7 +23,7 @@ from ...study.visits import Asked, Seen, asked_of
 from ..wire import messages
 from ..wire.decision_ids import IdempotentRequest, key_of
 from ..wire.problems import Problem, about
-from .answers import rewards_of, trial_of
+from .answers import plays_told, trial_of
 from .collected import COLLECTED
 from .worker import Action, StudyWorker
 
@@ -87,6 +88,10 @@ class Decide(NamedTuple):
                 raise Problem(409, "paused", PAUSED)
             made, count = list(known), body.count or 1
             worker.counts.check(transaction, self.most_pending, count - len(made))
+            if body.slate:
+                places = slates.decided(transaction, *given, count, slate=True)
+                self._write_notes(transaction, places, 0)
+                return DecideResult(places, again=False)
             begun = len(made)
             while len(made) < count and (len(made) == begun or not transaction.expired):
                 state = transaction.copy_state() if body.propensity and not study.propensities else None
@@ -115,7 +120,9 @@ class Decide(NamedTuple):
         if body.among is not None or body.exclude is not None:
             entry = "exclude" if body.among is None else "among"
             offered = about(entry, study.offered, body.among, body.exclude)
-        if body.event is not None and body.count is not None:
+        if about("count", slates.check_slate, body.slate, body.count) and body.propensity:
+            raise InvalidInput("`propensity` is not computed for a slate: put the study with `propensities`.")
+        if body.event is not None and body.count is not None and not body.slate:
             raise InvalidInput(f"`event` names one decision, and `count` is {body.count}. Ask for each alone.")
         asked = None
         if body.event is not None or body.unit is not None or body.facts is not None:
@@ -145,9 +152,9 @@ class Decide(NamedTuple):
         if before:
             return before
         if body.event is not None and body.event in worker.study.replica.record.events:
-            found = transaction.ask(*given)
-            self.request.store(transaction, [found.number], "of an event that was there")
-            return DecideResult([found], again=True, alike=False)
+            places = slates.decided(transaction, *given, body.count or 1, slate=body.slate)
+            self.request.store(transaction, [trial.number for trial in places], "of an event that was there")
+            return DecideResult(places, again=True, alike=False)
         another = body.client is None or body.event is not None or body.unit is not None  # not what was asked before
         note = None if another else transaction.read_note(key_of("client", body.client or ""))
         if note is None:
@@ -199,7 +206,7 @@ class Observe(NamedTuple):
         """Checks the observation, and returns the action that records it."""
         body, inputs = self.body, worker.study.inputs
         context = about("context", Seen, body.context, inputs)
-        answer = rewards_of(body.reward, worker.study.policy), body.constraints, body.std, body.metrics
+        answer = plays_told(body.reward, worker.study.policy), body.constraints, body.std, body.metrics
         told = about("reward", inputs.observation, *answer)
         checked = worker.study.replica.checked
         entry, place = checked(lambda: self._place(worker))
