@@ -10,7 +10,11 @@ import nilregret as nr
 from nilregret.errors import InvalidInput
 from nilregret.gp import RatePosterior, RatePrior, TidalPosterior, tidal
 from nilregret.gp.tidal import Level
+from nilregret.serve.dashboard.views.changes import _sentence
 from nilregret.slots.widths.likelihood_ratio import LikelihoodRatio
+from nilregret.storage import MemoryStorage
+
+from .service import Client
 
 ARMS = nr.Arms(range(3))
 CONTEXT = nr.Box([0.0], [1.0])
@@ -165,6 +169,24 @@ def test_a_window_beside_a_level_forgets():
     study = played(policy, np.full((80, 3), 0.3))
     assert study.policy.memory.tides
     assert study.predict()[0].shape == (3,)
+
+
+def test_a_tidal_study_is_served():
+    with Client(MemoryStorage()) as client:
+        recipe = {"arms": [[0], [1]], "policy": {"algorithm": "auto", "reward": "bernoulli", "world": "tidal"}}
+        assert client.put("/v1/studies/tides", recipe)[0] == 201
+        for reward in (0.0, 1.0):
+            status, said = client.post("/v1/studies/tides/decisions", {})
+            assert status == 201
+            at = f"/v1/studies/tides/decisions/{said['decisions'][0]['id']}/reward"
+            assert client.put(at, {"reward": reward})[0] == 200
+        assert client.get("/v1/studies/tides")[1]["policy"]["memory"] == {"type": "Tide"}
+    study = nr.Study(auto())
+    study.ask()
+    assert (
+        _sentence(study, 0)
+        == "Every answer counts, on a level of all rewards that may move: nothing has been forgotten."
+    )
 
 
 # -- evaluation ------------------------------------------------------------------------------------------------------

@@ -38,7 +38,8 @@ def _sentence(study: Study, cuts: int) -> str:
     first = policy.memory.first_counted(0, len(study.trials))
     if first:
         return f"A window slides along: only trials from {first} on count now."
-    return "Every answer counts: nothing has been forgotten."
+    beside = ", on a level of all rewards that may move" if policy.memory.tides else ""
+    return f"Every answer counts{beside}: nothing has been forgotten."
 
 
 def _evidence(study: Study) -> Picture:
