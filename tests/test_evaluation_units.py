@@ -7,6 +7,7 @@ import pytest
 
 import nilregret as nr
 from nilregret.evaluation.estimators import effective_sample_size, gain_interval, lower_bound, mean_interval
+from nilregret.evaluation.slates import evaluate_slates
 from nilregret.serve.api.evaluations import _reply
 from nilregret.serve.dashboard.views.comparison import compare
 from nilregret.serve.dashboard.views.value_of_learning import value_view
@@ -245,3 +246,33 @@ def test_a_certainty_counts_visitors_and_not_visits():
     for visit in range(20):
         again.tell(again.ask(), float(rates[visit]))
     assert known == again.certainty()
+
+
+def test_slates_of_one_unit_count_once():
+    rng, rows = np.random.default_rng(0), []
+    for slate in range(300):
+        for place, action in enumerate(rng.permutation(4)[:2].tolist()):
+            clicked = float(rng.random() < 0.2 + 0.1 * action)
+            rows.append({"slate": slate, "place": place, "action": action, "propensity": 1 / (4 - place),
+                         "reward": clicked, "unit": f"u{slate}"})  # fmt: skip
+    again = [{**row, "slate": f"{row['slate']} {i}"} for i in range(3) for row in rows]
+    one = evaluate_slates(rows, "uniform", estimator="wpi", logging="uniform")
+    found = evaluate_slates(again, "uniform", estimator="wpi", logging="uniform")
+    naive = evaluate_slates([without(row, "unit") for row in again], "uniform", estimator="wpi", logging="uniform")
+    assert (found.lower, found.upper) == pytest.approx((one.lower, one.upper))
+    assert found.effective_sample_size == pytest.approx(one.effective_sample_size)
+    assert naive.upper - naive.lower < 0.6 * (found.upper - found.lower)
+
+
+def test_a_slate_that_is_kept_has_the_law_of_its_draw():
+    policy = nr.gp_ts(nr.Arms.grid(0, 1, 3), nr.SquaredExponential(0.3), noise=0.5, v=0.5)
+    study = nr.Study(policy.using(pending="ignore"), propensities=True, sticky=True)
+    rng = np.random.default_rng(0)
+    for visit in range(60):
+        for trial in study.ask(count=2, slate=True, unit=f"user {visit % 30}"):
+            study.tell(trial, float(rng.random() < 0.2 + 0.2 * trial.arm))
+    assert sum(trial.kept is not None for trial in study.trials) == 60
+    with pytest.warns(nr.errors.NoRegretWarning, match="too few for the interval"):
+        found = evaluate_slates(study, "uniform", estimator="pi")
+    assert (found.slates, dict(found.left_out)) == (60, {})
+    assert found.effective_sample_size <= 30

@@ -37,6 +37,7 @@ class Slate(NamedTuple):
         rewards: of each place, `(L,)`.
         context: or None.
         next: the law of the log's policy, or None where it is not known.
+        unit: who visits, or None.
     """
 
     taken: tuple[int, ...]
@@ -44,6 +45,7 @@ class Slate(NamedTuple):
     rewards: Array
     context: Any
     next: Next | None = None
+    unit: Any = None
 
 
 def slates_of_study(study: Study, needs: bool, fill: float | None, leave: Callable[[str], object]) -> Iterator[Slate]:
@@ -63,7 +65,12 @@ def slates_of_study(study: Study, needs: bool, fill: float | None, leave: Callab
             "The study has no slates.", advice="`ask(count=3, slate=True)` makes one; other trials are decisions."
         )
     laws: Iterator[Next | None] = _laws(study, trials, first) if needs else iter([None] * len(first))
-    for trial, next_ in zip(first, laws, strict=True):
+    drawn: dict[int | None, Next | None] = {trial.kept: None for trial in first if trial.kept is not None}
+    for trial, law in zip(first, laws, strict=True):
+        if trial.number in drawn:
+            drawn[trial.number] = law
+        next_ = drawn.get(trial.kept, law)  # A unit that keeps a slate has the law and the context of its draw.
+        draw = trial if trial.kept is None else trials[trial.kept]
         slate = [counted.get(each.number) for each in places_of(trials, trial)]
         rewards = [None if each is None else fill if each.reward is None else each.reward for each in slate]
         if any(reward is None for reward in rewards):
@@ -75,7 +82,8 @@ def slates_of_study(study: Study, needs: bool, fill: float | None, leave: Callab
             continue
         found = Slate(
             tuple(each.arm or 0 for each in known), np.array([each.propensity for each in known]),
-            np.array(rewards, dtype=np.float64), trial.context_parameters or trial.context, next_,
+            np.array(rewards, dtype=np.float64), draw.context_parameters or draw.context, next_,
+            trial.unit,
         )  # fmt: skip
         if next_ is not None and not _agrees(found, next_):
             leave("among other arms than all (`among` or `exclude`)")

@@ -42,8 +42,9 @@ from .._utils.tables import Table, read_table, table_of
 from ..errors import InvalidInput, warn
 from ..policy.policy import Policy
 from ..study.study import Study
+from ..study.units import error_of_mean, units_of
 from .estimators import effective_sample_size
-from .log import coded, column, contexts_of
+from .log import UNIT, coded, column, contexts_of
 from .slate_laws import Next, Slate, slates_of_study
 from .studies import arms_of, means
 from .target import SUM
@@ -118,7 +119,7 @@ class SlateEvaluation:
     Attributes:
         estimator: name of the estimate that is `value`.
         value: the estimate, in the units of the rewards.
-        lower: lower end of the interval of `value`, by the normal law. It holds for many slates.
+        lower: lower end of the interval of `value`, by the normal law. It holds for many slates, or units.
         upper: upper end.
         delta: probability of an error.
         estimates: value by estimator. NaN where the log's policy is not known.
@@ -195,6 +196,7 @@ class _Sums:
         self.terms: dict[str, list[float]] = {name: [] for name in SLATE_ESTIMATORS}
         self.weights: dict[str, list[float]] = {name: [] for name in SLATE_ESTIMATORS}
         self.covered: list[float] = []
+        self.units: list[Any] = []
 
     def add(self, slate: Slate, target: _Laws, logged: _Laws | None, count: int, estimator: str) -> None:
         places, next_ = len(slate.taken), target.next_of(slate)
@@ -202,6 +204,7 @@ class _Sums:
         ratios = np.cumprod(np.array(chances) / slate.propensities)
         total = float(slate.rewards.sum())
         self.rewards.append(total)
+        self.units.append(slate.unit)
         self._keep("slate", float(ratios[-1]), float(ratios[-1]) * total)
         self._keep("cascade", float(ratios.mean()), float(ratios @ slate.rewards))
         law = None if logged is None else logged.law_of(slate, places, count)
@@ -238,9 +241,16 @@ class _Sums:
             found["wpi"] = found["wpi"] / mean if mean != 0.0 else math.nan
             if estimator == "wpi":  # The linear part of the ratio.
                 terms = found["wpi"] + (terms - weights * found["wpi"]) / mean
-        half = float(-ndtri(0.5 * delta)) * float(terms.std(ddof=1)) / math.sqrt(n) if n > 1 else math.inf
+        units = units_of(self.units)
+        several = n if units is None else len(np.unique(units))
+        half = math.inf
+        if several > 1:
+            error = float(terms.std(ddof=1)) / math.sqrt(n)
+            if units is not None:
+                error = error_of_mean(terms, units) * math.sqrt(several / (several - 1.0))
+            half = float(-ndtri(0.5 * delta)) * error
         overlap = float(np.mean(self.covered)) if self.covered else math.nan
-        effective = effective_sample_size(np.abs(weights))
+        effective = effective_sample_size(np.abs(weights), units)
         return SlateEvaluation(
             estimator=estimator, value=found[estimator], lower=found[estimator] - half, upper=found[estimator] + half,
             delta=delta, estimates=found, effective_sample_size=effective, overlap=overlap, slates=n,
@@ -436,7 +446,8 @@ def _of_table(log: Any, actions: Sequence[Any] | None, fill: float | None) -> _R
 def _rows(table: Table, taken: IndexArray, fill: float | None, read: _Read) -> Iterator[Slate]:
     slates, places = (table.values(column(table, NAMES[name])) for name in ("slate", "place"))
     propensities, (reward, _) = table.numbers(column(table, ("propensity", "pscore"))), table.reward()
-    rewards, contexts = table.numbers(reward), contexts_of(table)
+    rewards, contexts, unit = table.numbers(reward), contexts_of(table), table.find(UNIT)
+    units = None if unit is None else table.values(unit)
     if fill is not None:
         rewards = np.where(np.isnan(rewards), fill, rewards)
     rows: dict[Any, list[int]] = {}
@@ -453,4 +464,7 @@ def _rows(table: Table, taken: IndexArray, fill: float | None, read: _Read) -> I
         elif ((p <= 0.0) | (p > 1.0 + SUM)).any():
             raise InvalidInput(f"Slate {shown(slate)} has the propensities {p.tolist()}: they must lie in (0, 1].")
         else:
-            yield Slate(tuple(taken[at].tolist()), p, rewards[at], None if contexts is None else contexts[at[0]])
+            context = None if contexts is None else contexts[at[0]]
+            yield Slate(
+                tuple(taken[at].tolist()), p, rewards[at], context, unit=None if units is None else units[at[0]]
+            )
