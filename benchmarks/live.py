@@ -1,7 +1,7 @@
 """Live decisions: the figures of this library against bandit peers, all in one run.
 
     python benchmarks/live.py --only shares smooth clicks together newcomers told rare certainty visitors revisits
-        tides scale --seeds 5 --first 1000 [--rounds N] [--alone] [--json FILE] [--markdown]
+        tides scale unknown --seeds 5 --first 1000 [--rounds N] [--alone] [--json FILE] [--markdown]
     python benchmarks/live.py --seeds 1 --rounds 200   # a look
 
 | row | what is measured |
@@ -18,6 +18,7 @@
 | scale | 1,000 arms, 50 columns, 10^6 decisions: what a decision costs, what a study holds, how soon it opens |
 | visitors | coverage of 95% intervals of an evaluation where units visit 1 to 20 times and keep their arm |
 | revisits | the same of the model's bounds, which take visits for independent |
+| unknown | 12% of decisions for a device that was never declared: regret against mapping it, and against no decision |
 
 A data set becomes a bandit: the contexts are its columns, an arm is a class, and the reward is 1 for the right one.
 Peers have the best of their settings in hindsight, on the very seeds shown; `--alone` leaves them out. Seeds are
@@ -29,7 +30,7 @@ names; Vowpal Wabbit is in the extra `bench`. What is not at hand is named and l
 import json
 
 import bench
-from live_parts import budgets, certainty, classified, newcomers, rare, scale, tides, visitors
+from live_parts import budgets, certainty, classified, newcomers, rare, scale, tides, unknown, visitors
 from tqdm import tqdm
 
 ROWS = {
@@ -45,6 +46,7 @@ ROWS = {
     "revisits": visitors.revisits,
     "tides": tides.tides,
     "scale": scale.scale,
+    "unknown": unknown.unknown,
 }
 
 

@@ -107,10 +107,10 @@ def of_unordered_arms(make):
 
 def of_contexts(make):
     seen = np.random.default_rng(1)
-    contexts = nr.Space(load=nr.Float(0, 1), day=nr.Choice("weekday", "weekend"))
+    contexts = nr.Space(load=nr.Float(0, 1, unknown=True), day=nr.Choice("weekday", "weekend", unknown=True))
     policy = arms(context=contexts)
-    days = ("weekday", "weekend")
-    context = lambda i: {"load": seen.random(), "day": days[i % 2]}  # noqa: E731
+    days = ("weekday", "weekend", "<b>bridge")  # The last one was never declared.
+    context = lambda i: {"load": None if i % 9 == 8 else seen.random(), "day": days[i % 3]}  # noqa: E731
     return play(make(policy), 30, lambda trial: -((trial.point[0] - trial.context[0]) ** 2), context=context)
 
 

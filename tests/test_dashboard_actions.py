@@ -328,6 +328,13 @@ def test_a_point_is_typed_by_its_parameters():
     nr.Study(arms(context=contexts), storage=forms.storage, name="c")
     assert "Done: " in forms.act("c", "ask", **{"c-0": "0.25"}).text
     assert nr.Study.open(storage=forms.storage, name="c").trials[0].context_parameters == {"load": 0.25}
+    unknown = nr.Space(load=nr.Float(0, 1, unknown=True), os=nr.Choice("a", "b", unknown=True))
+    nr.Study(arms(context=unknown), storage=forms.storage, name="u")
+    assert "Done: " in forms.act("u", "ask", **{"c-0": "", "c-1": ""}).text
+    assert "Done: " in forms.act("u", "ask", **{"c-0": "1", "c-1": "1"}).text
+    assert [trial.context_parameters for trial in nr.Study.open(storage=forms.storage, name="u").trials] == [
+        {"load": None, "os": None}, {"load": 1.0, "os": "b"},
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -545,7 +552,7 @@ def test_a_study_is_made_by_the_form_as_by_the_api():
         heat=nr.Float(1, 100, log=True), pan=nr.Choice("iron", "glass"), lid=nr.when("pan", "glass", nr.Int(0, 1)),
         vent=nr.when("lid", 1, nr.Float(0, 1)),
     )  # fmt: skip
-    expected = nr.auto(space, context=nr.Space(load=nr.Int(0, 9)), answers="late")
+    expected = nr.auto(space, context=nr.Space(load=nr.Int(0, 9, unknown=True)), answers="late")
     assert (stored.policy, stored.goal, stored.seed) == (expected.to_json(), "minimize", 7)
     assert made_by_form(forms, name="a", arms="0\n0.5\n1").status == 303
     assert made_by_form(forms, name="b", arms="0", policy='{"algorithm": "auto", "noise": 0.1}').status == 303
@@ -562,7 +569,8 @@ def test_a_study_is_made_by_the_form_as_by_the_api():
          lambda: nr.auto(nr.Space(a=nr.Float(0, 1, step=0.1)))),
         ({"arms": "0\n1", "reward": "bernoulli", "propensities": "1", "c-name-0": "os", "c-type-0": "choice",
           "c-options-0": "a, b"},
-         lambda: nr.auto(nr.Arms([[0.0], [1.0]]), reward="bernoulli", context=nr.Space(os=nr.Choice("a", "b")))),
+         lambda: nr.auto(nr.Arms([[0.0], [1.0]]), reward="bernoulli",
+                         context=nr.Space(os=nr.Choice("a", "b", unknown=True)))),
         ({"p-name-23": "x", "p-type-23": "float", "p-low-23": "0", "p-high-23": "1", "grid": "9", "constraints": "2",
           "sense": "on_average", "noise": "0.5", "goal": "minimize"},
          lambda: nr.auto(nr.Space(x=nr.Float(0, 1)).grid(9), noise=0.5, constraints=nr.OnAverage(count=2))),

@@ -2,18 +2,28 @@
 
 import json
 import math
+import tomllib
 
 import numpy as np
 import pytest
 
 import nilregret as nr
 from nilregret.algorithms.schema import parameter, table_of
+from nilregret.client import Client as Remote
 from nilregret.domains.parameters import CHOSEN
 from nilregret.errors import InvalidInput, TrialError
 from nilregret.serialize import from_plain, to_plain
+from nilregret.storage import MemoryStorage
+from nilregret.storage.visit import Visit
+from nilregret.study.cautions import unknown_levels
 from nilregret.study.spaces import Spaces
 from nilregret.study.trial_json import trial_json
+from nilregret.testing.serving import Serving
 
+from .service import AT, Client
+from .test_operate import run
+
+pytestmark = pytest.mark.filterwarnings("ignore:.* decisions had an unknown")
 DEVICE = nr.Choice("phone", "desk", unknown=True)
 CONTEXT = nr.Space(hour=nr.Float(0, 24, unknown=True), visits=nr.Int(0, 5, unknown=True), device=DEVICE)
 
@@ -339,3 +349,95 @@ def test_a_damaged_change_of_contexts_is_refused(places):
     for body in ({**change.body, "of": "points"}, {**change.body, "before": to_plain(CONTEXT)}):
         with pytest.raises(InvalidInput, match="Event"):
             Spaces(study.replica.made, [change._replace(body=body)])
+
+
+# -- what is said ----------------------------------------------------------------------------------------------------
+
+
+def test_a_caution_says_how_many_decisions_were_unknown():
+    study = nr.Study(nr.auto(ARMS, context=SHOP))
+    study.quiet = True
+    for i in range(16):
+        device = "tablet" if i < 5 else "tv" if i == 6 else None if i == 7 else "desk"
+        study.tell(study.ask({"hour": i, "device": device}), 1.0)
+    (said,) = study.held_warnings.values()
+    assert said.startswith("44% of 16 decisions had an unknown device: tablet 5, tv 1, none given 1. They were decided")
+    (found,) = unknown_levels(study.policy, study.trials)
+    assert (found.name, found.times, found.trials) == ("device", 7, 16)
+    study.widen(context=WIDER)
+    (found,) = unknown_levels(study.policy, study.trials)
+    assert found.sentence == "12% of 16 decisions had an unknown device: tv 1, none given 1."
+    assert unknown_levels(nr.auto(ARMS), study.trials) == []
+    few = [
+        trial._replace(visit=Visit(given=(("device", each),)))
+        for trial, each in zip(study.trials[:5], "abcde", strict=True)
+    ]
+    (found,) = unknown_levels(study.policy, few)
+    assert found.sentence.endswith("device: a 1, b 1, c 1, 2 further levels 2.")
+
+
+def test_few_unknown_decisions_are_no_caution():
+    study = nr.Study(nr.auto(ARMS, context=SHOP))
+    study.quiet = True
+    for i in range(64):
+        study.tell(study.ask({"hour": i % 24, "device": "tablet" if i in (3, 20) else "desk"}), float(i % 3))
+    assert study.held_warnings == {}
+
+
+# -- from outside ----------------------------------------------------------------------------------------------------
+
+TABLES = {"device": {"type": "choice", "options": ["phone", "desk"], "unknown": True}}
+LATER = {"device": {"type": "choice", "options": ["phone", "desk", "tablet"], "unknown": True}}
+
+
+def test_unknown_levels_over_http():
+    with Client(MemoryStorage()) as client:
+        made = {"arms": [[0.0], [1.0]], "context": {"hour": {"type": "float", "low": 0, "high": 24}, **TABLES}}
+        assert client.put(AT, {**made, "propensities": True})[0] == 201
+        for device in ({"device": "tablet"}, {"device": None}, {}, {"device": "desk"}):
+            status, said = client.post(f"{AT}/decisions", {"context": {"hour": 3, **device}})
+            found = client.get(f"{AT}/decisions/{said['decisions'][0]['id']}")[1]
+            assert (status, found["context"]) == (201, {"hour": 3.0, "device": None} | device)
+        assert client.post(f"{AT}/decisions", {"context": {"hour": None, "device": "desk"}})[0] == 422
+        assert client.post(f"{AT}/decisions", {"context": {"hour": 3, "device": ["a"]}})[0] == 422
+        status, said = client.post(f"{AT}/widen", {"context": LATER}, key="one")
+        assert (status, from_plain(said["space"]).parameters["device"].declared) == (200, ("phone", "desk", "tablet"))
+        assert client.post(f"{AT}/widen", {"context": LATER}, key="one")[1] == said
+        assert client.get(AT)[1]["policy"]["context"] == said["space"]
+        assert [each["kind"] for each in client.get(f"{AT}/events")[1]["events"]][-1] == "widened"
+        for wrong in ({}, {"context": {}}, {"context": LATER, "parameters": LATER}, {"context": {"device": 3}}):
+            assert client.post(f"{AT}/widen", wrong)[0] == 422
+        assert client.post(f"{AT}/widen", {"parameters": LATER})[0] == 422
+        observed = {"arm": 1, "reward": 1.0, "context": {"hour": 2, "device": "fridge"}}
+        status, said = client.post(f"{AT}/observations", observed)
+        assert (status, said["number"]) == (201, 4)
+
+
+def test_unknown_levels_of_the_client():
+    with Serving() as service:
+        study = Remote(service.url).create("shop", nr.auto(ARMS, context=SHOP))
+        decision = study.ask({"hour": 3, "device": "tablet"})
+        assert decision.context == {"hour": 3.0, "device": "tablet"}
+        assert study.widen(context=WIDER).parameters["device"] == WIDER["device"]
+        assert study.ask({"hour": 3, "device": "tablet"}).context == {"hour": 3.0, "device": "tablet"}
+        with pytest.raises(nr.NoRegretError, match="cannot lose `unknown`"):
+            study.widen(context={"device": nr.Choice("desk")})
+
+
+def test_contexts_change_on_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    played(4, storage="sqlite:///a.db").close()
+    run("ask", "a.db", "study", "--context", '{"hour": 3, "device": "fridge"}')
+    said = run("widen", "a.db", "study", json.dumps(LATER), "--context")
+    assert "device: Choice(options=('phone', 'desk', 'tablet'), unknown=True)" in said
+    study = nr.Study.open(storage="sqlite:///a.db")
+    assert study.policy.context.decode(study.trials[2].context)["device"] == "tablet"
+    assert study.trials[4].context_parameters["device"] == "fridge"
+    run("widen", "a.db", "study", json.dumps(LATER), code=1)
+
+
+def test_a_file_declares_unknown_levels():
+    table = '{ type = "choice", options = ["phone"], unknown = true }'
+    assert parameter(tomllib.loads(f"device = {table}")["device"]) == nr.Choice("phone", unknown=True)
+    with pytest.raises(InvalidInput, match="Expected `bool`"):
+        parameter({"type": "choice", "options": ["phone"], "unknown": "yes"})

@@ -125,7 +125,7 @@ class _Number(ABC):
 
     def decode(self, columns: Array) -> Any:
         """Returns the value nearest to encoded columns, to 12 significant digits, or None if it is missing."""
-        return None if self.unknown and columns[1] > 0.5 else self._decode(columns)
+        return None if len(columns) > 1 and columns[1] > 0.5 else self._decode(columns)
 
     def snap(self, columns: Array) -> Array:
         """Returns the columns `(n, c)` of the values nearest to columns `(n, c)`."""

@@ -104,6 +104,7 @@ class ContextPosterior(Posterior):
         columns: number of columns of a context.
         candidates: the models, of which the first leads.
         regularization: lambda of the policy, on which nothing here depends.
+        heights: of the columns of levels that may come later (see `Standard`), `(columns,)`, or None.
     """
 
     OWNED = ("_early", "_late", "_log_weights")
@@ -118,12 +119,13 @@ class ContextPosterior(Posterior):
     }  # fmt: skip
 
     def __init__(
-        self, kernel: Kernel, arms: Arms, columns: int, candidates: tuple[Candidate, ...], *, regularization: float
-    ) -> None:
+        self, kernel: Kernel, arms: Arms, columns: int, candidates: tuple[Candidate, ...], *, regularization: float,
+        heights: Array | None = None,
+    ) -> None:  # fmt: skip
         self.kernel, self.regularization = kernel, regularization
         self.count: float = 0  # sum of the weights of the observations
         self.candidates = candidates
-        self._arms, self._columns = arms, columns
+        self._arms, self._columns, self._heights = arms, columns, heights
         self._early: list[_Seen] = []  # until models are of full size
         self._is_early = True
         self._late: list[int] = []  # candidates whose models are yet to be made in full size, the next one last
@@ -269,7 +271,7 @@ class ContextPosterior(Posterior):
             self._unit = math.sqrt(np.average((targets - self._center) ** 2, weights=weights))
         else:
             self._center, self._unit = float(targets.mean()), float(targets.std())
-        self._of_contexts = Standard(contexts)
+        self._of_contexts = Standard(contexts, self._heights)
         self._late = likeliest
         self._make_next()
         while self._is_early and self._late:

@@ -49,14 +49,20 @@ PAIRED = 8  # arms that each early context is paired with, to find the median di
 class Standard:
     """The map of columns to units in which the first contexts have mean 0 and standard deviation 1.
 
+    A column that is constant in the first contexts has the unit 1. A column of a level that may come later has the unit
+    that it would have if the next context were of that level. So the first of these counts as much as a rare level.
+
     Args:
         rows: the first contexts, or the arms, `(n, d)`.
+        heights: value of each column that is the indicator of such a level, and 0 of the others, `(d,)`. None for none.
     """
 
-    def __init__(self, rows: Array) -> None:
+    def __init__(self, rows: Array, heights: Array | None = None) -> None:
         self.center = rows.mean(axis=0)
-        deviation = rows.std(axis=0)
-        self._unit = np.where(deviation > EQUAL * np.abs(rows).max(axis=0, initial=0.0), deviation, 1.0)
+        deviation, n = rows.std(axis=0), len(rows)
+        rare = 0.0 if heights is None else heights * math.sqrt(n) / (n + 1)
+        otherwise = np.where(rare, rare, 1.0)
+        self._unit = np.where(deviation > EQUAL * np.abs(rows).max(axis=0, initial=0.0), deviation, otherwise)
 
     def to(self, rows: Array) -> Array:
         """Returns rows `(n, d)`, or one row, in these units."""

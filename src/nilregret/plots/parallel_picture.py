@@ -240,13 +240,14 @@ def _heights(study: Study, trials: Sequence[Trial], axis: ParameterAxis) -> Arra
     found = []
     for trial in trials:
         point = cast(Array, trial.context if of_context else trial.point)
+        value = value_at(domain, point, axis)
         if not is_active(domain, point, axis):
             found.append(OFF)
         elif isinstance(axis.parameter, Choice):
-            place = places(axis, [value_at(domain, point, axis)], axis.parameter.options)[0]
+            place = places(axis, [value], axis.parameter.options)[0]
             found.append(_option(float(place), len(axis.parameter.options)))
         else:
-            found.append(axis.parameter.position(value_at(domain, point, axis)))
+            found.append(OFF if value is None else axis.parameter.position(value))  # A number may be missing.
     return np.array(found)
 
 

@@ -13,15 +13,18 @@ its rewards with what the policy expects.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from typing import NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.checks import Array, IndexArray
+from .._utils.checks import Array, IndexArray, many
 from .._utils.numerals import numeral
 from ..domains.domain import Arms, Domain
+from ..domains.parameters import Choice
+from ..errors import printable
 from ..kernels.domains import prior_std
 from ..policy.policy import Policy
 from ..policy.scripted import ScriptedPolicy
@@ -30,6 +33,7 @@ from ..slots.objective import Constrained
 from ..storage.record import Trial
 from ..theory.penalties import LARGEST
 from .direction import AnyState, has_channels
+from .function import space_of
 
 FIRST, LAST = 4, 4096  # Checks are made at 4, 16, 64, ... 4,096 trials, with constraints at 4, 8, 16, ...
 FEWEST = 4  # Answers before the first warning.
@@ -41,6 +45,8 @@ MOSTLY = 0.9  # Share of the recent trials that violate a constraint.
 DECIDED = 100  # Decisions before a warning of open ones.
 UNANSWERED = 0.2  # Share of open decisions from which a budget that is used up is theirs.
 UNWANTED, NOISE = "constraints not wanted", "noise"
+OFTEN_UNKNOWN = 0.05  # Share of decisions with an unknown level of a context, from which a caution says so.
+LISTED = 3  # Levels that a sentence names.
 FALSE_ALARM = 1e-6  # Probability of a wrong warning about the noise, in all checks together.
 
 
@@ -141,6 +147,62 @@ def cautions(policy: Policy | ScriptedPolicy, answered: Answered, multipliers: A
             found = _of_scales(policy.of_channel(j), other)
             said |= {f"{kind} of {name}": text and f"Objective {name!r}: {text}" for kind, text in found.items()}
     return {kind: sentence for kind, sentence in said.items() if sentence is not None}
+
+
+class Unknown(NamedTuple):
+    """The decisions at the unknown level of a parameter of contexts (`unknown=True`).
+
+    Attributes:
+        name: of the parameter.
+        times: number of decisions.
+        trials: number of all decisions.
+        levels: each value as it came and how often, the most frequent first. None stands for a missing one.
+    """
+
+    name: str
+    times: int
+    trials: int
+    levels: list[tuple[Any, int]]
+
+    @property
+    def sentence(self) -> str:
+        """The share of the decisions, and the most frequent values."""
+        named = [f"{'none given' if value is None else value} {count:,}" for value, count in self.levels[:LISTED]]
+        rest = self.levels[LISTED:]
+        named += [f"{many(len(rest), 'further level')} {sum(count for _, count in rest):,}"] * bool(rest)
+        share = f"{numeral(100.0 * self.times / self.trials, 2)}%"
+        return f"{share} of {self.trials:,} decisions had an unknown {printable(self.name)}: {', '.join(named)}."
+
+
+def unknown_levels(policy: Policy | ScriptedPolicy, trials: Sequence[Trial]) -> list[Unknown]:
+    """Returns the parameters of contexts that were unknown in some decisions, and whose levels still are."""
+    space = None if policy.context is None else space_of(policy.context)
+    if space is None or not space.unknown:
+        return []
+    came = Counter(
+        (name, type(value), value)  # True and 1 are two values.
+        for trial in trials
+        if trial.visit is not None
+        for name, value in trial.visit.given
+    )
+    found: dict[str, list[tuple[Any, int]]] = {}
+    for (name, _, value), count in came.most_common():
+        parameter = space.parameters.get(name)
+        declared = isinstance(parameter, Choice) and value is not None and parameter.find(value) is not None
+        if parameter is not None and not declared:
+            found.setdefault(name, []).append((value, count))
+    return [Unknown(name, sum(n for _, n in levels), len(trials), levels) for name, levels in found.items()]
+
+
+def unknown_cautions(policy: Policy | ScriptedPolicy, trials: Sequence[Trial]) -> dict[str, str]:
+    """Returns a sentence for each parameter of contexts that is unknown in many decisions, by kind."""
+    return {
+        f"unknown {each.name}": f"{each.sentence} They were decided as for the average level. "
+        "Usually a level is new, or a part of the program leaves the entry out. Declaring the level lets its decisions "
+        "count for it: `widen` with `context`."
+        for each in unknown_levels(policy, trials)
+        if each.trials >= TAUGHT_NOTHING and each.times >= max(FEWEST, OFTEN_UNKNOWN * each.trials)
+    }
 
 
 def _of_scales(policy: Policy, answered: Answered) -> dict[str, str | None]:

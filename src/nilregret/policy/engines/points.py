@@ -14,6 +14,7 @@ from ..._utils.copying import independent
 from ..._utils.process_setting import one_thread, with_one_thread
 from ..._utils.randomness import Randomness
 from ...domains.domain import Arms, Box, Domain, Space, enclosing_box
+from ...domains.parameters import Choice
 from ...domains.search.arms import best_arm, checked_scores
 from ...domains.search.boxes import AcquisitionFunction, Found, PointSearch, real_columns
 from ...domains.search.designs import uniform
@@ -82,7 +83,10 @@ class PointEngine(Engine[PointBelief]):
         """Returns an empty belief over (context, point)."""
         kernel, regularization, drift, _, bank, _, models = prior
         if models is not None and isinstance(self.domain, Arms):
-            of_arms = ContextPosterior(kernel, self.domain, self.before, models, regularization=regularization)
+            heights = self._heights()
+            of_arms = ContextPosterior(
+                kernel, self.domain, self.before, models, regularization=regularization, heights=heights
+            )
             belief = TidalPosterior(of_arms) if self.tides else of_arms
             return PointBelief(cast(Any, belief))  # On arms nobody asks for gradients or landmarks.
         columns = self.domain.dimension + (0 if self.context is None else self.context.dimension)
@@ -97,6 +101,21 @@ class PointEngine(Engine[PointBelief]):
         if self.runs:  # there are few distinct points, so the exact posterior is quick for every kernel
             return PointBelief(PointPosterior(kernel, columns, regularization), apart=apart)
         return PointBelief(self._posterior(kernel, columns, regularization), apart=apart)
+
+    def _heights(self) -> Array | None:
+        """Returns the largest value of each column of contexts that is the indicator of a level, and 0 of the others.
+
+        These are the columns of parameters that may be unknown, `(c,)`. Without any, the result is None.
+        """
+        space = self.context
+        if not isinstance(space, Space) or not space.unknown:
+            return None
+        heights = np.zeros(self.before)
+        for parameter, columns in space.columns():
+            if parameter.unknown:
+                first = columns.start + (not isinstance(parameter, Choice))
+                heights[int(self.drifts) + first : int(self.drifts) + columns.stop] = space.upper[first : columns.stop]
+        return heights
 
     def _posterior(self, kernel: Kernel, columns: int, regularization: float) -> AtPoints:
         arms = arm_columns(self.domain, columns)

@@ -166,7 +166,7 @@ def _field(domain: Domain, axis: Axis, point: Array, key: str) -> dict[str, Any]
         if len(present) <= MOST_LISTED:
             return field | {"options": _listed(domain, axis, present, float(point[axis.columns.start]))}
     return field | {
-        "value": _plain(value), "low": _plain(parameter.low), "high": _plain(parameter.high),
+        "value": "" if value is None else _plain(value), "low": _plain(parameter.low), "high": _plain(parameter.high),
         "low_said": short(parameter.low), "high_said": short(parameter.high),
         "step": "any" if parameter.real or parameter.step is None else _plain(parameter.step),
     }  # fmt: skip

@@ -19,6 +19,7 @@ from ....domains.options import option_key
 from ....domains.parameters import Choice
 from ....storage.record import Record
 from ....storage.trial import Trial, TrialState, metric_names
+from ....study.cautions import unknown_levels
 from ....study.definition import constraint_names
 from ....study.function import space_of
 from ....study.study import Study
@@ -138,7 +139,17 @@ def _layout(study: Study, trials: Sequence[Trial]) -> list[Column]:
         columns.append(column._replace(key=PARAMETERS + column.key) if clash else column)
     if policy.context is not None:
         under = _of_domain(policy.context, "", lambda trial: trial.context_settings, lambda trial: trial.context)
-        columns += [column._replace(key="context." + column.key.lstrip(".")) for column in under]
+        came = {
+            each.name: [level for level, _ in each.levels if level is not None]
+            for each in unknown_levels(policy, trials)
+        }
+        columns += [
+            column._replace(
+                key="context." + column.key.lstrip("."),
+                options=column.options and (*column.options, *came.get(column.key, ())),
+            )
+            for column in under
+        ]
     return [*columns, *answer]
 
 

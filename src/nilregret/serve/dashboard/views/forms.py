@@ -279,11 +279,12 @@ def _of_domain(domain: Domain, kind: str, given: Mapping[str, str], *, some: boo
     listed = []
     for i, (name, parameter) in enumerate(space.parameters.items()):
         if isinstance(parameter, Choice):
-            options = [("", "as the policy chooses")] * some
-            options += [(str(j), short(option)) for j, option in enumerate(parameter.options)]
+            options = [("", "as the policy chooses")] * some + [("", "unknown")] * parameter.unknown
+            options += [(str(j), short(option)) for j, option in enumerate(parameter.declared)]
             listed.append(_field({"key": f"{kind}-{i}", "label": name, "options": options}, "", given))
         else:
             between = f"{short(parameter.low)} to {short(parameter.high)}" + ", or empty: as the policy chooses" * some
+            between += ", or empty: unknown" * parameter.unknown
             listed.append(_field({"key": f"{kind}-{i}", "label": name, "options": None}, between, given))
     return listed
 
@@ -456,6 +457,8 @@ def _values(domain: Domain, kind: str, given: Mapping[str, str], *, some: bool =
     for i, (name, parameter) in enumerate(space.parameters.items()):
         text = given.get(f"{kind}-{i}", "")
         if not text.strip() if some else not (space.conditions is None or space.conditions.is_active(name, found)):
+            continue
+        if parameter.unknown and not text.strip():
             continue
         if isinstance(parameter, Choice):
             place = whole(name, text, negative=False)

@@ -1,4 +1,4 @@
-"""The health of a study: what fails, waits, comes late, has changed or overruns a budget."""
+"""The health of a study: what fails, waits, comes late, has changed, overruns a budget or is unknown."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from ...._utils.checks import many
+from ....study.cautions import unknown_levels
 from ....study.study import Study
 from .changes import changes
 from .columns import STATES, columns_of
@@ -23,7 +24,7 @@ def health(study: Study, *, now: float) -> dict[str, Any]:
         now: present time in Unix seconds.
     """
     waits, changed, limits = delays(study, now=now), changes(study), constraints_view(study)
-    failed = _failures(study)
+    failed, unknown = _failures(study), unknown_levels(study.policy, study.trials)
     waiting = waits["pending_count"] or waits["late_count"] or waits["abandoned_count"]
     moved = bool(changed["restarts"])
     weighed = moved or changed["picture"]["kind"] != "none"
@@ -34,7 +35,8 @@ def health(study: Study, *, now: float) -> dict[str, Any]:
     ]
     return {
         "waits": waits if waiting else None, "changes": changed if weighed else None, "budgets": limits,
-        "failures": failed, "said": bool(failed or waiting or weighed or limits), "quiet": ", ".join(quiet),
+        "failures": failed, "said": bool(failed or waiting or weighed or limits or unknown), "quiet": ", ".join(quiet),
+        "unknown": [each.sentence for each in unknown],
     }  # fmt: skip
 
 

@@ -84,7 +84,7 @@ def request_of(given: Mapping[str, str]) -> dict[str, Any]:
         body["arms"] = arms
     context = _space("c", CONTEXTS, given)
     if context:
-        body["context"] = context
+        body["context"] = {name: {**table, "unknown": True} for name, table in context.items()}
     objectives = _objectives(given)
     policy = _policy(given, list(objectives))
     if policy:
@@ -299,9 +299,10 @@ def _space_code(space: Mapping[str, Mapping[str, Any]]) -> str:
 
 def _parameter_code(described: Mapping[str, Any]) -> str:
     if described["type"] == "choice":
-        text = f"nr.Choice({', '.join(map(repr, described['options']))})"
+        more = ", unknown=True" if "unknown" in described else ""
+        text = f"nr.Choice({', '.join(map(repr, described['options']))}{more})"
     else:
-        more = "".join(f", {entry}={described[entry]}" for entry in ("log", "step") if entry in described)
+        more = "".join(f", {entry}={described[entry]}" for entry in ("log", "step", "unknown") if entry in described)
         text = f"nr.{described['type'].capitalize()}({described['low']}, {described['high']}{more})"
     for on, values in described.get("when", {}).items():
         text = f"nr.when({on!r}, {values!r}, {text})"
