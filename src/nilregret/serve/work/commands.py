@@ -120,7 +120,7 @@ class Decide(NamedTuple):
         if body.among is not None or body.exclude is not None:
             entry = "exclude" if body.among is None else "among"
             offered = about(entry, study.offered, body.among, body.exclude)
-        if about("count", slates.check_slate, body.slate, body.count) and body.propensity:
+        if body.slate and about("count", slates.check_slate, body.slate, body.count) and body.propensity:
             raise InvalidInput("`propensity` is not computed for a slate: put the study with `propensities`.")
         if body.event is not None and body.count is not None and not body.slate:
             raise InvalidInput(f"`event` names one decision, and `count` is {body.count}. Ask for each alone.")
