@@ -32,6 +32,9 @@ def soon(monkeypatch):
     monkeypatch.setattr(snapshots, "AT_CLOSE", 1)
 
 
+KEPT = nr.NoWorse(0, by=0.6, span=(0, 1))
+
+
 def policy(**options):
     return nr.auto(ARMS, context=SQUARE, **options)
 
@@ -74,11 +77,11 @@ def twin(tmp_path, made, monkeypatch, rounds, more, **how):
 @pytest.mark.parametrize(
     ("options", "how"),
     [
-        ({"world": "switching"}, {"goal": "minimize", "propensities": True}),
+        ({"world": "switching", "constraints": KEPT}, {"goal": "minimize", "propensities": True}),
         pytest.param({}, {}, marks=pytest.mark.nightly),
         pytest.param({"reward": "bounded"}, {}, marks=pytest.mark.nightly),
     ],
-    ids=["losses, failures, propensities", "plain", "bounded"],
+    ids=["losses, failures, propensities, a control that is kept", "plain", "bounded"],
 )
 def test_a_study_goes_on_from_a_snapshot_to_the_bit(tmp_path, monkeypatch, soon, options, how):
     made, url = policy(**options), f"sqlite:///{tmp_path}/s.db"
@@ -90,12 +93,15 @@ def test_a_study_goes_on_from_a_snapshot_to_the_bit(tmp_path, monkeypatch, soon,
     assert len(near) < 60
     assert [trial for trial in near if trial.open] == [trial for trial in again.trials if trial.open]
     expected, arms = twin(tmp_path, made, monkeypatch, 80, 30, **how)
+    if "constraints" in options:
+        assert {arm for _, arm, _ in arms} > {0}  # Some rounds are held, and some are not.
     assert go_on(again, 80, 30, fails=bool(how)) == arms
     assert [trial.event for trial in again.trials] == [trial.event for trial in expected.trials]
     for one, other in zip(again.trials, expected.trials, strict=True):
         assert (one.arm, one.reward, one.reason, one.context.tobytes()) == (
             other.arm, other.reward, other.reason, other.context.tobytes(),
         )  # fmt: skip
+    assert again.budgets(context=[0.3, 0.3]) == expected.budgets(context=[0.3, 0.3])
     for one, other in zip(again.predict(context=[0.3, 0.3]), expected.predict(context=[0.3, 0.3]), strict=True):
         assert np.array_equal(one, other)
     assert len(again.replica.state.reward.posterior.entries) == len(expected.replica.state.reward.posterior.entries)

@@ -218,7 +218,8 @@ def auto(
         refit=_fits(domain, context, is_known=is_known, limited=limited), reward=kind,
     )  # fmt: skip
     policy = _by_exposure(_with_models(policy, world, answers), kind, answers) if by_models else policy
-    policy = _with_rules(policy, constraints=guards if part is None else part, pruning=pruning, slate=slate)
+    limits = guards if part is None else [*(guards or ()), part]
+    policy = _with_rules(policy, constraints=limits, pruning=pruning, slate=slate)
     return policy if like is None else with_earlier(policy, like)
 
 

@@ -42,6 +42,7 @@ def learned(state: State) -> tuple[Any, list[Array]]:
     outcomes, points = state.reward.data.outcomes, vars(state.reward.data.outcomes)["_points"]
     found = {
         "rounds": {name: vars(state.rounds)[name] for name in OF_ROUNDS},
+        "budgets": [budget.learned() for budget in state.rounds.budgets],
         "outcomes": {name: vars(outcomes)[name] for name in OF_OUTCOMES},
         "failed": list(outcomes.failed),
         "points": None if points is None else [dict(each) for each in vars(points).values()],
@@ -68,6 +69,8 @@ def restored(policy: Policy, seed: int, plain: Any, arrays: list[Array], trial_o
         raise ValueError("the policy has no compact state")
     found = Reader(ContextPosterior.PARTS, arrays).value(plain)
     vars(state.rounds).update({name: found["rounds"][name] for name in OF_ROUNDS})
+    for budget, known in zip(state.rounds.budgets, found["budgets"], strict=True):
+        budget.take(known)
     outcomes, posterior = state.reward.data.outcomes, state.reward.posterior
     vars(outcomes).update({name: found["outcomes"][name] for name in OF_OUTCOMES})
     outcomes.failed = {number: trial_of(number) for number in found["failed"]}

@@ -241,8 +241,11 @@ def parted(parts: dict[str, Any]) -> dict[str, Any]:
     given = parts.get("constraints")
     listed = list(given) if isinstance(given, tuple | list) else [given]
     guards = tuple(each for each in listed if isinstance(each, NoWorse))
+    if not guards and len(listed) == 1:
+        alone = {"constraints": listed[0]} if "constraints" in parts else {}
+        return parts | alone | ({"guards": None} if alone and given is None else {})
     if not guards:
-        return parts | {"guards": None} if "constraints" in parts and given is None else parts
+        return parts  # Whoever reads `constraints` says what is wrong with it.
     others = [each for each in listed if not isinstance(each, NoWorse)]
     if len(others) > 1:
         raise InvalidInput(f"`constraints` has {len(others)} rules beside `NoWorse`: give one at most.")
@@ -284,6 +287,7 @@ class Answers(Copyable):
     """
 
     OWNED = ("_open",)
+    SUMS = ("count", "_told", "_sum", "_squares", "_open_squares", "_open")
 
     def __init__(self, worst: int) -> None:
         self._worst = worst
@@ -330,6 +334,7 @@ class Regression(Copyable):
     """
 
     OWNED = ("_open",)
+    SUMS = ("_gram", "_target", "others", "control", "_open")
 
     def __init__(self, context: Domain, norm_bound: float | None) -> None:
         self._context = context
@@ -493,6 +498,22 @@ class Budget(Copyable):
         (self._control if ours else self._others).tell(trial.number, y)
         if self._model is not None and ours:
             self._model.tell(trial.number, y)
+
+    def learned(self) -> dict[str, Any]:
+        """Returns the sums so far, as plain values and arrays in use."""
+        return {name: {key: vars(part)[key] for key in part.SUMS} for name, part in self._parts()} | {
+            "held": self._held
+        }
+
+    def take(self, found: dict[str, Any]) -> None:
+        """Takes over what `learned` of another budget returned."""
+        self._held = found["held"]
+        for name, part in self._parts():
+            vars(part).update({key: found[name][key] for key in part.SUMS})
+
+    def _parts(self) -> list[tuple[str, Answers | Regression]]:
+        parts = {"others": self._others, "control": self._control, "model": self._model}
+        return [(name, part) for name, part in parts.items() if part is not None]
 
     def standing(self, context: Array | None) -> Standing:
         """Returns the budget before a decision in a context."""
