@@ -199,7 +199,7 @@ def auto(
         of = auto(domain, noise=noise, constraints=_count(constraints), world=world, answers=answers, parallel=parallel)
         return _with_rules(_for_front(of, rule, start=_start(domain, budget, parallel)), pruning=pruning)
     std, is_known, parallel = _checked(domain, context, noise, parallel, world, answers)
-    cumulative, (count, part, limited, guards) = _counts_all(regret, context, reward, cost), _limits(constraints)
+    cumulative, (count, part, limited, rules) = _counts_all(regret, context, reward, cost), _limits(constraints)
     leaves = not cumulative and context is None and world == "stationary" and answers in ("prompt", "late")
     spreads = not (cumulative or limited or isinstance(domain, Arms)) and context is None
     pending, signed = _pending(answers, spreads or parallel > 1), count > 0 or (part is not None and part.by_sign)
@@ -207,7 +207,7 @@ def auto(
     by_models = cumulative and _by_models(domain, context, part, answers)
     rates = None if limited else _of_rates(kind, domain, context, noise, world, pending=pending)
     if rates is not None and not by_models and like is None:
-        return _with_rules(_by_exposure(rates, kind, answers), constraints=guards, pruning=pruning, slate=slate)
+        return _with_rules(_by_exposure(rates, kind, answers), constraints=rules, pruning=pruning, slate=slate)
     policy = build(
         "auto", domain, _first_kernel(domain, context, std), ConstantWidth(value=WIDTH),
         _score(domain, context, pending, limited=signed, cumulative=cumulative, cost=cost),
@@ -218,9 +218,7 @@ def auto(
         refit=_fits(domain, context, is_known=is_known, limited=limited), reward=kind,
     )  # fmt: skip
     policy = _by_exposure(_with_models(policy, world, answers), kind, answers) if by_models else policy
-    limits = guards if part is None else [*(guards or ()), part]
-    policy = _with_rules(policy, constraints=limits, pruning=pruning, slate=slate)
-    return policy if like is None else with_earlier(policy, like)
+    return _with_rules(policy, like, constraints=rules, pruning=pruning, slate=slate)
 
 
 def _check_fidelity(*given: Any) -> None:
@@ -240,9 +238,10 @@ def _by_fidelity(
     return with_fidelity(of, fidelity, start=_start(domain, budget, parallel), budget=budget)
 
 
-def _with_rules(policy: Policy[D], **rules: Any) -> Policy[D]:
+def _with_rules(policy: Policy[D], like: Any = None, **rules: Any) -> Policy[D]:
     given = {slot: rule for slot, rule in rules.items() if rule is not None}
-    return policy.using(**given) if given else policy
+    policy = policy.using(**given) if given else policy
+    return policy if like is None else with_earlier(policy, like)
 
 
 def _objectives(objectives: int | Sequence[str], reference: Sequence[float] | None) -> Pareto | None:
@@ -273,8 +272,8 @@ def _check_alone(**given: Any) -> None:
 
 
 def _count(constraints: Any) -> int:
-    count, part, _, guards = _limits(constraints)
-    if part is not None or guards:
+    count, _, _, rules = _limits(constraints)
+    if rules is not None:
         raise InvalidInput(f"With several objectives `constraints` is a number, and not {shown(constraints)}.")
     return count
 
@@ -327,8 +326,8 @@ def _search(domain: Domain, context: Domain | None, *, limited: bool, several: b
     return PointSearch(mutations=256, incumbents=5, apart=apart)
 
 
-def _limits(constraints: Any) -> tuple[int, Constraints | None, bool, tuple[NoWorse, ...] | None]:
-    """Returns the number of constraints, the part if one is given, if there are any, and each `NoWorse`.
+def _limits(constraints: Any) -> tuple[int, Constraints | None, bool, Sequence[Constraints | NoWorse] | None]:
+    """Returns the number of constraints, the part if one is given, if there are any, and the part with each `NoWorse`.
 
     The number of a part is its own.
     """
@@ -337,7 +336,8 @@ def _limits(constraints: Any) -> tuple[int, Constraints | None, bool, tuple[NoWo
     part: Constraints | None = part_of("constraints", constraints)
     why = "It counts constraint values, or is a part such as `nr.OnAverage()`. Texts are for `nr.minimize`."
     count = 0 if part is not None else integer("constraints", constraints, low=0, why=why)
-    return count, part, count > 0 or part is not None, rules.get("guards")
+    given = [*(rules.get("guards") or ()), *([] if part is None else [part])]
+    return count, part, count > 0 or part is not None, given or None
 
 
 def _counts_all(regret: str | None, context: Domain | None, reward: object, cost: str | None) -> bool:
