@@ -284,6 +284,21 @@ def test_others_and_short_studies_leave_nothing_behind(tmp_path, soon, monkeypat
     assert rows(f"{tmp_path}/s.db", "SELECT count(*) FROM sqlite_master WHERE name = 'snapshots'") == 0
 
 
+def test_of_two_that_are_written_at_once_one_is_left(path):
+    study, _ = opened(f"sqlite:///{path}")
+    handle = study.replica.handle
+    head, parts = handle.snapshots.read(handle.study)
+
+    def slowly():
+        for part in parts:
+            yield part
+            handle.snapshots.write(handle.study, head, parts)
+
+    handle.snapshots.write(handle.study, b"late", slowly())
+    assert handle.snapshots.read(handle.study) == (head, parts)
+    assert rows(path, "SELECT count(*) FROM snapshots") == 1 + len(parts)
+
+
 def test_a_snapshot_that_cannot_be_written_is_not_missed(tmp_path, soon, monkeypatch, caplog):
     url = f"sqlite:///{tmp_path}/s.db"
     study = nr.Study(policy(), seed=3, storage=url, name="s")

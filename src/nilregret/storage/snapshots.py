@@ -76,10 +76,17 @@ class Snapshots:
         mine = {"study": owner(study), "version": version}
         with database.transaction(write=True) as connection:
             table.create(connection, checkfirst=True)
+        count = 0
         for number, data in enumerate(parts):
+            count = number + 1
             with database.transaction(write=True) as connection:
                 connection.execute(sql.insert(table).values(**mine, part=number, data=data))
         with database.transaction(write=True) as connection:
+            own = table.c.study == mine["study"], table.c.version == version
+            there = connection.execute(sql.select(sql.func.count()).select_from(table).where(*own)).scalar_one()
+            if there != count:  # Another process has written one meanwhile, and removed parts of this one.
+                connection.execute(sql.delete(table).where(*own))
+                return
             earlier = table.c.study == mine["study"], table.c.version != version
             connection.execute(sql.delete(table).where(*earlier))
             connection.execute(sql.insert(table).values(**mine, part=HEAD, data=head))
