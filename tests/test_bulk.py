@@ -202,6 +202,18 @@ def test_limits_of_size():
         assert client.post(f"{AT}/decisions", raw=b"{}", headers=NDJSON)[0] == 415
 
 
+def test_lines_are_no_decisions_that_wait():
+    """A decision after many lines does not count all trials, and the limit of those that wait still holds."""
+    with Client(MemoryStorage(), settings=Settings(limits=Limits(pending=20))) as client:
+        client.put(AT, {"arms": [[0], [1], [2]]})
+        for key in ("a", "b"):
+            assert client.post(f"{AT}/decisions", {"count": 10})[0] == 201
+            assert send(client, lines([{"arm": 1, "reward": 0.5}] * 150), key=key)[0] == 200
+        counts = client.run(client.service.workers.get(OPERATOR, "shop")).counts
+        assert len(trials(client)) - counts._checked == 20
+        assert client.post(f"{AT}/decisions")[0] == 429
+
+
 def test_a_slow_part_is_refused():
     async def receive():
         await asyncio.sleep(60)

@@ -51,6 +51,11 @@ class Progress(NamedTuple):
     digest: str = ""
     spans: tuple[tuple[int, int, int], ...] = ()
 
+    @property
+    def trials(self) -> int:
+        """Number of lines that became new trials."""
+        return sum(count for _, _, count in self.spans)
+
     def with_trial(self, row: int, trial: int) -> tuple[tuple[int, int, int], ...]:
         """Returns the spans with one more line that became a new trial."""
         *before, last = self.spans or ((-1, -1, 0),)
@@ -207,7 +212,8 @@ class _Load:
         return found
 
     async def _take(self, piece: list[bytes]) -> None:
-        self.now = await self._worker.run(_Piece(self, piece))
+        before, self.now = self.now, await self._worker.run(_Piece(self, piece))
+        self._worker.counts.pass_over(self.now.trials - before.trials)
         self.hash = _hashed(self.hash, piece)
 
     def _skip(self, line: bytes) -> None:

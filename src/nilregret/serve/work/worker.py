@@ -90,6 +90,11 @@ class StudyCounts:
         )  # fmt: skip
         return self._counts
 
+    def pass_over(self, count: int) -> None:
+        """Notes that so many new trials have their answer, so that `check` need not count all trials again."""
+        if self._checked >= 0:
+            self._checked += count
+
     def check(self, transaction: Transaction, most: int, wanted: int) -> None:
         """Checks that `wanted` more pending decisions are at most `most`.
 
