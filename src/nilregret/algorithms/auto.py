@@ -76,8 +76,7 @@ def auto(
     answers: Literal["prompt", "late", "silent no", "unknown"] = "prompt",
     reward: Literal["bernoulli", "poisson", "bounded"] | KnownReward | None = None,
     cost: str | None = None, pruning: Literal["never", "median", "halving", "predicted"] | Pruning | None = None,
-    fidelity: Fidelity | None = None, slate: Literal["cascade", "positions"] | SlateModel | None = None,
-    like: Any = None,
+    fidelity: Fidelity | None = None, slate: str | SlateModel | None = None, like: Any = None,
 ) -> Policy[D]:  # fmt: skip
     """Returns the recommended policy if nothing is known: units, kernel, noise and mean of the rewards are learned.
 

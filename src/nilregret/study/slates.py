@@ -85,18 +85,25 @@ def decided(
     if slate:
         _check_places(calls.roster, offered, count)
     made, first = list[Trial](), len(calls.record)
-    apart = slate or (spreads(calls.roster.policy) and (asked is None or asked.unit is None))
     for place in range(count):
         if slate:
             said = Asked() if asked is None else asked if place == 0 else asked._replace(event=None, facts=())
             asked_now: Asked | None = said._replace(slate=first, place=place)
         else:
             asked_now = asked
-        left = left_for(calls.roster, offered, made) if apart else offered
+        left = left_for(calls.roster, offered, made) if slate else next_offered(calls, offered, asked, made)
         made.append(calls.ask(context, left, lease, asked_now))
     if slate and asked is not None and asked.unit is not None:
         calls.keep(asked.unit, made)
     return made
+
+
+def next_offered(
+    calls: Transaction, offered: Available | None, asked: Asked | None, made: Sequence[Trial]
+) -> Available | None:
+    """Returns what the next of several decisions of one request may play. A unit plays what it keeps."""
+    apart = spreads(calls.roster.policy) and (asked is None or asked.unit is None)
+    return left_for(calls.roster, offered, made) if apart else offered
 
 
 def _asked_before(calls: Transaction, context: Array | Seen | None, asked: Asked, count: int) -> list[Trial]:

@@ -95,9 +95,10 @@ class Decide(NamedTuple):
             begun = len(made)
             while len(made) < count and (len(made) == begun or not transaction.expired):
                 state = transaction.copy_state() if body.propensity and not study.propensities else None
-                trial, playable = transaction.ask(*given), given[1]
+                playable = slates.next_offered(transaction, given[1], given[3], [each.trial for each in made])
+                trial = transaction.ask(given[0], playable, *given[2:])
                 if body.propensity:
-                    playable = transaction.roster.playable(given[1])
+                    playable = transaction.roster.playable(playable)
                 made.append(_NewTrial(trial, partial(_propensity, state, available=playable)))
             self._write_notes(transaction, [each.trial for each in made], count - len(made))
             if len(made) < count:
