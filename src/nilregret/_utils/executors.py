@@ -12,10 +12,10 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from typing import Any, Protocol, TypeVar, final
+from typing import Any, Protocol, TypeVar
 from uuid import uuid4
 
-from ..errors import InvalidInput, NoRegretError
+from ..errors import InvalidInput
 from .checks import shown
 
 S = TypeVar("S")
@@ -114,29 +114,3 @@ def _renew() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=_renew)
-
-
-class Invalidated(Protocol):
-    """The owner of a cache."""
-
-    def invalidate(self) -> None:
-        """Marks the cache as possibly wrong."""
-
-
-@final
-class InvalidatingLock:
-    """The lock of a cache, whose owner is invalidated if an interrupt ends the block.
-
-    A cache may learn when it is read, so even a query may leave it half changed.
-    """
-
-    def __init__(self, lock: threading.RLock, owner: Invalidated) -> None:
-        self._lock, self._owner = lock, owner
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and not issubclass(kind, NoRegretError):
-            self._owner.invalidate()
-        self._lock.release()

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, final
 
-from .._utils.executors import InvalidatingLock, survives_forks
+from .._utils.executors import survives_forks
 from .._utils.numerals import exact
 from .._utils.process_setting import no_collection
 from ..errors import InvalidInput, NoRegretError
@@ -44,7 +44,7 @@ from .inputs import Inputs
 from .leases import Leases, renewal
 from .lessons import Lessons
 from .queue import Queue
-from .stored import UNKNOWN, StoredStudyHandle, save_call
+from .stored import UNKNOWN, InvalidatingLock, StoredStudyHandle, save_call
 from .visits import Units
 
 if TYPE_CHECKING:

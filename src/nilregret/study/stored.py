@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, Any, Protocol, cast, final
 
 from .._utils.checks import new_study_name
 from ..errors import InvalidInput, NoRegretError, StorageError
@@ -215,3 +216,29 @@ def reopened(cls: Any, url: str, name: str, given: dict[str, Any], known: Identi
 
     storage, name = find_again(url, name, known)
     return cls.open(storage=storage, name=name, **given)
+
+
+class Invalidated(Protocol):
+    """The owner of a cache."""
+
+    def invalidate(self) -> None:
+        """Marks the cache as possibly wrong."""
+
+
+@final
+class InvalidatingLock:
+    """The lock of a cache, whose owner is invalidated if an interrupt ends the block.
+
+    A cache may learn when it is read, so even a query may leave it half changed.
+    """
+
+    def __init__(self, lock: threading.RLock, owner: Invalidated) -> None:
+        self._lock, self._owner = lock, owner
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and not issubclass(kind, NoRegretError):
+            self._owner.invalidate()
+        self._lock.release()

@@ -20,6 +20,7 @@ from ...storage import StoredStudy
 from ...storage.record import Trial
 from ...storage.trial import Answer as Earlier
 from ...storage.trial import Plays
+from ...storage.visit import Visit
 from ...study.definition import PROPENSITIES, objectives_of
 from ...study.study import Study
 from ...study.trial_json import context_json, parameters_json
@@ -105,15 +106,16 @@ def decision(worker: StudyWorker, ids: Ids, trial: Trial, propensity: float | No
         ids.of(worker.tenant, worker.stored, trial.number), trial.number, parameters, trial.point.tolist(),
         trial.arm, context, trial.explored, trial.repeats, trial.propensity if propensity is None else propensity,
         trial.asked_at, worker.deadlines.expires_at(trial), trial.enqueued,
-        slate=msgspec.UNSET if trial.slate is None else ids.of(worker.tenant, worker.stored, trial.slate),
-        **_visit(trial),
+        **({} if trial.visit is None else _visit(worker, ids, trial.visit)),
     )  # fmt: skip
 
 
-def _visit(trial: Trial) -> dict[str, Any]:
-    """Returns the entries of a decision that say who visits, and the caller's own id and facts."""
-    said = {} if trial.visit is None else trial.visit.said()
-    return {name: said[name] for name in ("event", "unit", "kept", "place", "facts") if name in said}
+def _visit(worker: StudyWorker, ids: Ids, visit: Visit) -> dict[str, Any]:
+    """Returns the entries of a decision that say who visits, the caller's own id and facts, and the slate."""
+    said = visit.said()
+    if visit.slate is not None:
+        said["slate"] = ids.of(worker.tenant, worker.stored, visit.slate)
+    return said
 
 
 def plays_of(reward: float | None, plays: Plays | None) -> int | None:
