@@ -423,7 +423,12 @@ def parts():
     yield Target("RestartAt", nr.slots.RestartAt, {"rounds": any_([3])}, with_slot("memory"))
     yield Target("DriftBank", nr.slots.DriftBank, {"rates": any_([0.0, 0.1])}, with_slot("memory"))
     yield Target("Discount", nr.slots.Discount, {"rate": n(0.1)}, with_slot("memory"))
-    yield Target("Tide", nr.slots.Tide, {}, lambda part: play(nr.auto(ARMS, reward="bernoulli").using(memory=part)))
+    yield Target(
+        "Tide",
+        nr.slots.Tide,
+        {},
+        lambda part: play(nr.auto(ARMS, reward=nr.slots.Bounded(low=-9.0, high=9.0)).using(memory=part)),
+    )
     yield Target("AllOf", nr.slots.AllOf, {"parts": any_([nr.slots.SlidingWindow(3)])}, with_slot("memory"))
     yield Target(
         "RestartOnChange",

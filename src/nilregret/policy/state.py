@@ -214,6 +214,10 @@ class State:
             decision = filled(self.memory, pinned, context, randomness, now=now, available=available)
         return decision._replace(fits=self.outputs.unrecorded_fits) if self._fitted else decision
 
+    def failed_among(self, available: Available) -> Mask:
+        """Returns which points are set aside because their trials failed, `(n,)`."""
+        return self.outputs.engine.failed_among(available)
+
     def keep(self, chosen: Trial) -> Decision:
         """Returns the decision to play the arm of an earlier trial again."""
         with self.outputs.engine.blas:

@@ -102,8 +102,8 @@ def next_offered(
     calls: Transaction, offered: Available | None, asked: Asked | None, made: Sequence[Trial]
 ) -> Available | None:
     """Returns what the next of several decisions of one request may play. A unit plays what it keeps."""
-    apart = spreads(calls.roster.policy) and (asked is None or asked.unit is None)
-    return left_for(calls.roster, offered, made) if apart else offered
+    apart = made and spreads(calls.roster.policy) and (asked is None or asked.unit is None)
+    return left_for(calls.roster, calls.standing(_arms(calls.roster, offered)), made) if apart else offered
 
 
 def _asked_before(calls: Transaction, context: Array | Seen | None, asked: Asked, count: int) -> list[Trial]:

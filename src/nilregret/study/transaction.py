@@ -18,7 +18,7 @@ import numpy as np
 from .._utils.checks import Array, many
 from ..domains.domain import Space
 from ..errors import InvalidInput, NoRegretError, TrialError
-from ..policy.availability import Available
+from ..policy.availability import Available, without
 from ..policy.engines import Decision
 from ..policy.state import State
 from ..storage.changes import ArmChangeKind, ChangedArm, StudyChange
@@ -139,6 +139,12 @@ class Transaction:
             context, _ = context.by(self.inputs, None)
         state = self._replica.state  # A copy decides, because a decision may first fit hyperparameters.
         return (copy_of_state(state) or state).decide(context, now=self.now, available=self.roster.playable(None))
+
+    def standing(self, offered: Available) -> Available:
+        """Returns the points among some that have not failed, or all of them if every one has."""
+        state = self._replica.state
+        gone = state.failed_among(offered) if isinstance(state, State) else np.zeros(0, dtype=bool)
+        return without(offered, gone) if gone.any() and not gone.all() else offered
 
     # -- writing -------------------------------------------------------------------------------------------------
 
