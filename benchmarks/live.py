@@ -1,7 +1,7 @@
 """Live decisions: the figures of this library against bandit peers, all in one run.
 
-    python benchmarks/live.py --only shares smooth clicks together newcomers told rare certainty visitors revisits
-        tides scale unknown --seeds 5 --first 1000 [--rounds N] [--alone] [--json FILE] [--markdown]
+    python benchmarks/live.py --only shares smooth clicks together newcomers told rare certainty slates visitors
+        revisits tides scale unknown --seeds 5 --first 1000 [--rounds N] [--alone] [--json FILE] [--markdown]
     python benchmarks/live.py --seeds 1 --rounds 200   # a look
 
 | row | what is measured |
@@ -14,6 +14,7 @@
 | told | the same by an exact Thompson sampler that is told the law of delays: what lateness alone costs |
 | rare | clicks and faults of .5% to 5% whose first 50 answers are equal: share of the best arm in the end |
 | tides | a common level of all arms steps, waves or rises: regret, and runs that end on a worse arm |
+| slates | three places among ten arms: regret against Vowpal Wabbit's conditional contextual bandit |
 | certainty | how often one of equal arms is called the best (A/A), and a better one found; what bounds hold |
 | scale | 1,000 arms, 50 columns, 10^6 decisions: what a decision costs, what a study holds, how soon it opens |
 | visitors | coverage of 95% intervals of an evaluation where units visit 1 to 20 times and keep their arm |
@@ -30,7 +31,7 @@ names; Vowpal Wabbit is in the extra `bench`. What is not at hand is named and l
 import json
 
 import bench
-from live_parts import budgets, certainty, classified, newcomers, rare, scale, tides, unknown, visitors
+from live_parts import budgets, certainty, classified, newcomers, rare, scale, slates, tides, unknown, visitors
 from tqdm import tqdm
 
 ROWS = {
@@ -42,6 +43,7 @@ ROWS = {
     "told": newcomers.told,
     "rare": rare.rare,
     "certainty": certainty.certainty,
+    "slates": slates.slates,
     "visitors": visitors.visitors,
     "revisits": visitors.revisits,
     "tides": tides.tides,
