@@ -416,3 +416,23 @@ def test_one_row_and_ten_thousand_actions():
     rng = np.random.default_rng(0)
     log = {"action": rng.integers(0, 10_000, 500), "propensity": np.full(500, 1e-4), "reward": rng.random(500)}
     assert nr.evaluate(log, "uniform", actions=range(10_000)).overlap == pytest.approx(1.0)
+
+
+def test_without_propensities_the_reward_model_alone_speaks():
+    rng = np.random.default_rng(0)
+    context, action = rng.random((400, 1)), rng.integers(0, 2, 400)
+    reward = (rng.random(400) < np.where(action == 1, context[:, 0], 0.3)).astype(float)
+    log = {"context": context, "action": action, "reward": reward}
+    with pytest.warns(nr.errors.NoRegretWarning, match="the value is that of the reward model alone"):
+        found = nr.evaluate(log, lambda x: int(x[0] > 0.3), estimator="model")
+    truth = np.where(context[:, 0] > 0.3, context[:, 0], 0.3).mean()
+    assert abs(found.value - truth) < 0.07
+    assert (found.lower, found.upper, found.estimates.keys()) == (0.0, 1.0, {"model"})
+    assert found.gain.lower < 0.0 < found.gain.upper
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["estimator"] == "model"
+    with pytest.warns(nr.errors.NoRegretWarning):
+        assert nr.evaluate(log | {"propensity": [None] * 400}, 1, estimator="model").rows == 400
+    with pytest.raises(nr.errors.InvalidInput, match="No row of the log has a propensity"):
+        nr.evaluate(log | {"propensity": [None] * 400}, 1)
+    with pytest.raises(nr.errors.InvalidInput, match="No row of the log has a propensity"):
+        nr.evaluate(log, nr.auto(nr.Arms(range(2)), reward="bernoulli"), estimator="model")

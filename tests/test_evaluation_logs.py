@@ -141,7 +141,6 @@ def test_the_log_of_gittins(tmp_path):
         ("1:x:0.5 | a\n", "Line 1 begins with '1:x:0.5'"),
         ("1:1:0 | a\n", "propensity 0"),
         ("shared | a\n| b\n\n", "0 actions with a label"),
-        ("action,propensity,reward\nx,nan,1\n", "No row of the log has a propensity"),
         ([dsjson(0, 0, -1, 0.5)], "Event 1 of the log has no usable _label_Action"),
         ([dsjson(0, 7, -1, 0.5)], "Event 1 of the log has no usable _label_Action"),
         ([dsjson(0, 1, -1, 0.5), dsjson(0, 1, -1, 0.5)], "the same event, 'e0'"),

@@ -266,7 +266,9 @@ DATABASE = (b"SQLite format 3\0", 16)
     help='"uniform", "best" of a study, an action, JSON of probabilities such as \'{"a": 0.9, "b": 0.1}\', or a file: '
     "choices or probabilities, a line for each decision (.csv), or a policy (.json).",
 )  # fmt: skip
-@click.option("--estimator", type=click.Choice(["snips", "dr", "ips", "switch"]), default="snips", show_default=True)
+@click.option(
+    "--estimator", type=click.Choice(["snips", "dr", "ips", "switch", "model"]), default="snips", show_default=True
+)
 @click.option("--delta", type=float, default=0.05, show_default=True, help="How often the interval may miss.")
 @click.option("--reward-range", type=(float, float), default=(0.0, 1.0), show_default=True, metavar="LOW HIGH")
 @click.option("--floor", type=float, help="The lowest probability that an action can have by design.")

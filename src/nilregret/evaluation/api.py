@@ -14,6 +14,7 @@ from .._utils.checks import LARGEST_REWARD, LARGEST_SEED, LEAST_DELTA, Array, In
 from .._utils.numerals import exact, numeral
 from .._utils.tables import read_table, table_of
 from ..errors import InvalidInput, warn
+from ..policy.policy import Policy
 from ..study.study import Study
 from .diagnostics import PropensityCheck, cautions, check_of, covered
 from .estimators import (
@@ -26,7 +27,7 @@ from .estimators import (
     gain_interval,
     mean_interval,
 )
-from .log import ROUNDING, WAITING, Log, features_of, log_of_table, refuse_outside
+from .log import NO_PROPENSITIES, RECORD, ROUNDING, WAITING, Log, features_of, log_of_table, refuse_outside
 from .slates import SLATE_ESTIMATORS, SlateEstimator, SlateEvaluation, evaluate_slates
 from .studies import log_of_study
 from .target import Target, target_of
@@ -160,6 +161,10 @@ FLATTERED = (
     "The policy was chosen by means of the very log that it is evaluated on, which flatters it, and its interval is no "
     "guarantee. Evaluate it on decisions that come after it was chosen."
 )
+MODEL_ALONE = (
+    "No row has a propensity, so the value is that of the reward model alone. The model may be wrong, and nothing "
+    "bounds its error: the interval is the range of rewards."
+)
 UNWEIGHED = (
     "{} of {} with a reward {} no propensity. Such rows teach the reward model, and the other estimates leave them out."
 )
@@ -243,11 +248,16 @@ def evaluate(
         raise InvalidInput(f"`estimator` is {shown(estimator)}: it must be one of {known}.")
     number("most", most, low=0.0)
     bounds = _range(reward_range)
-    found = _answered(_log(log, actions, reward), default_reward)
-    least = _least(floor, found)
+    found = _answered(_log(log, actions, reward, weighed=estimator != "model"), default_reward)
+    if not found.weighed and (estimator != "model" or isinstance(policy, Policy)):
+        raise InvalidInput(NO_PROPENSITIES, advice=RECORD, topic="no_propensities")
     refuse_outside(found, bounds)
     target = target_of(policy, found, seed=integer("seed", seed, low=0, high=LARGEST_SEED))
-    result = _evaluated(found, target, estimator=estimator, delta=delta, bounds=bounds, least=least, most=most)
+    if found.weighed:
+        least = _least(floor, found)
+        result = _evaluated(found, target, estimator=estimator, delta=delta, bounds=bounds, least=least, most=most)
+    else:
+        result = _of_model(found, target, delta=delta, bounds=bounds)
     for sentence in result.cautions:
         warn(sentence)
     return result
@@ -262,7 +272,7 @@ def _range(reward_range: Any) -> tuple[float, float]:
     return low, number("reward_range", high, low=low, open_low=True, high=LARGEST_REWARD)
 
 
-def _log(log: Any, actions: Sequence[Any] | None, reward: str | None) -> Log:
+def _log(log: Any, actions: Sequence[Any] | None, reward: str | None, *, weighed: bool) -> Log:
     if isinstance(log, Study):
         if actions is not None:
             raise InvalidInput("The actions of a study are its arms: leave out `actions`.")
@@ -273,7 +283,7 @@ def _log(log: Any, actions: Sequence[Any] | None, reward: str | None) -> Log:
             f"`log` is {shown(log)}: it must be a study, a table (a data frame, a mapping of columns or a list of "
             "dicts), or the path of a file."
         )
-    return log_of_table(table, actions, reward)
+    return log_of_table(table, actions, reward, weighed=weighed)
 
 
 def _answered(log: Log, default_reward: float | None) -> Log:
@@ -331,6 +341,22 @@ def _evaluated(
         gain=Interval(span * gain.lower, span * gain.upper),
         cautions=tuple(said), learned=target.learned,
         units=None if used.units is None else len(np.unique(used.units)),
+    )  # fmt: skip
+
+
+def _of_model(log: Log, target: Target, *, delta: float, bounds: tuple[float, float]) -> Evaluation:
+    """Returns the value of the reward model alone, of a log without propensities. Nothing bounds its error."""
+    (low, high), told = bounds, ~np.isnan(log.rewards)
+    used = log.only(told, "without a reward")
+    own = mean_interval(np.ones(len(used)), (used.rewards - low) / (high - low), delta, units=used.units)
+    logged = Interval(low + (high - low) * own.lower, low + (high - low) * own.upper)
+    value = float(_predicted(used, target.only(told))[1].mean())
+    return Evaluation(
+        estimator="model", value=value, lower=low, upper=high, delta=delta, estimates={"model": value},
+        effective_sample_size=0.0, overlap=0.0, largest_weight=0.0, rows=len(used), left_out=used.left_out,
+        logged=float(used.rewards.mean()), logged_interval=logged, reward_range=bounds,
+        check=PropensityCheck(Interval(0.0, 1.0), {}), gain=Interval(low - logged.upper, high - logged.lower),
+        cautions=(MODEL_ALONE,), learned=None, units=None if used.units is None else len(np.unique(used.units)),
     )  # fmt: skip
 
 

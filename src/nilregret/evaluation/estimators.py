@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, final
+from typing import Literal, NamedTuple, final, get_args
 
 import numpy as np
 
@@ -22,8 +22,8 @@ from .._utils.checks import Array, IndexArray
 from .._utils.randomness import Draws
 from ..study.units import sums
 
-Estimator = Literal["snips", "dr", "ips", "switch"]
-ESTIMATORS: tuple[Estimator, ...] = ("snips", "dr", "ips", "switch")
+Estimator = Literal["snips", "dr", "ips", "switch", "model"]
+ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
 
 
 def estimates(rewards: Array, weights: Array, taken: Array, expected: Array, *, most: float) -> dict[str, float]:

@@ -33,12 +33,12 @@ NEEDED = (
     "A log has the columns action, propensity and reward, and context or context.NAME where decisions had contexts."
 )
 NO_PROPENSITIES = (
-    "No row of the log has a propensity, the probability with which its action was chosen. Without it nothing can be "
-    "said of other policies."
+    "No row of the log has a propensity, the probability with which its action was chosen. Without it nothing is "
+    "certain of other policies."
 )
 RECORD = (
     "A study records them if it is made with `nr.Study(policy, propensities=True)`. They are of use if the policy "
-    "draws or has a floor, such as `explore=nr.slots.Uniform(0.1)`."
+    "draws or has a floor, such as `explore=nr.slots.Uniform(0.1)`. `estimator='model'` takes the reward model alone."
 )
 
 
@@ -82,6 +82,11 @@ class Log:
 
     def __len__(self) -> int:
         return len(self.taken)
+
+    @property
+    def weighed(self) -> bool:
+        """True if some row has a propensity. Without any, the reward model alone says something of a policy."""
+        return not bool(np.isnan(self.propensities).all())
 
     @cached_property
     def offered(self) -> Array:
@@ -131,13 +136,16 @@ def _some(contexts: Any, rows: npt.NDArray[np.bool_] | IndexArray) -> Any:
     return contexts[at] if isinstance(contexts, np.ndarray) else [contexts[i] for i in at]
 
 
-def log_of_table(table: Table, actions: Sequence[Any] | None = None, rewarded: str | None = None) -> Log:
+def log_of_table(
+    table: Table, actions: Sequence[Any] | None = None, rewarded: str | None = None, *, weighed: bool = True
+) -> Log:
     """Returns the log in a table.
 
     Args:
         table: of decisions, with a row for each.
         actions: names of all actions, in the order of a policy's probabilities. None for those found, sorted.
         rewarded: name of the column that is the reward, or None for that of its usual names.
+        weighed: False if there need be no column of propensities.
 
     Raises:
         InvalidInput: a column is missing, or a value cannot be used.
@@ -145,7 +153,8 @@ def log_of_table(table: Table, actions: Sequence[Any] | None = None, rewarded: s
     table = replace(table, first=0)
     for name in filter(None, map(table.find, IDS)):
         refuse_repeated(name, table.columns[name])
-    action, propensity = column(table, ACTION), column(table, PROPENSITY)
+    action = column(table, ACTION)
+    propensity = column(table, PROPENSITY) if weighed else table.find(*PROPENSITY)
     answers = table if rewarded is None else table.flat()  # Metrics may be dicts in the rows.
     reward, loss = answers.reward() if rewarded is None else (column(answers, (rewarded,)), False)
     if loss:
@@ -159,10 +168,11 @@ def log_of_table(table: Table, actions: Sequence[Any] | None = None, rewarded: s
     among = _among(table)
     named = actions if actions is not None or among is None else _all_of(among, table.values(action))
     codes, names = coded(table.values(action), named)
-    unread = table.unread({action, propensity, reward, *([] if rewarded is None else REWARDS)})
+    unread = table.unread({action, propensity or action, reward, *([] if rewarded is None else REWARDS)})
+    chances = np.full(len(codes), np.nan) if propensity is None else table.numbers(propensity)
     unit = table.find(UNIT)
     log = Log(
-        actions=names, taken=codes, propensities=table.numbers(propensity), rewards=answers.numbers(reward),
+        actions=names, taken=codes, propensities=chances, rewards=answers.numbers(reward),
         contexts=contexts_of(table), unread=tuple(name for name in unread if name.casefold() not in OTHERS),
         available=None if among is None else _available(among, names),
         units=None if unit is None else units_of(table.values(unit)),
@@ -230,10 +240,10 @@ def checked(log: Log) -> Log:
             "score."
         )
     known = ~np.isnan(p)
-    if len(p) and not known.any():
-        raise InvalidInput(NO_PROPENSITIES, advice=RECORD, topic="no_propensities")
     if not len(p):
         raise InvalidInput("The log has no decisions, so nothing can be evaluated.")
+    if not known.any():
+        return log
     alone = ~known & ~np.isnan(log.rewards)
     others = replace(log, available=None, left_out={}).only(alone, "") if alone.any() else log.unweighed
     return replace(log, propensities=np.minimum(p, 1.0), unweighed=others).only(known, "without a propensity")

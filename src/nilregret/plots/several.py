@@ -313,7 +313,13 @@ def _limit(ax: Axes, lines: Sequence[Line]) -> None:
         ax.set_ylim(float(late.min()) - MARGIN * spread, float(late.max()) + MARGIN * spread)
 
 
-NAMES = {"snips": "self-normalised IPS", "dr": "doubly robust", "ips": "IPS", "switch": "switch"}
+NAMES = {
+    "snips": "self-normalised IPS",
+    "dr": "doubly robust",
+    "ips": "IPS",
+    "switch": "switch",
+    "model": "model",
+}
 
 
 def values(

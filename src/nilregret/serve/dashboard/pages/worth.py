@@ -11,11 +11,12 @@ from starlette.routing import Route
 
 from ...._utils.checks import whole_in
 from ....errors import InvalidInput
+from ....evaluation.estimators import ESTIMATORS
 from ....study.study import Study
 from ...api.evaluations import evaluated, policy_of
 from ...wire.advice import sentence_of
 from ..rendering import caller_of, page
-from ..views.evaluation import ADDRESS, ESTIMATORS, evaluation_request, evaluation_view, recorded
+from ..views.evaluation import ADDRESS, evaluation_request, evaluation_view, recorded
 from ..views.pictures import has_front, one_reward_alone
 from ..views.value_of_learning import value_view
 from .common import PART, STUDY, read, study_name, with_error_pages

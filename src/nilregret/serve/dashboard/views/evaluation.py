@@ -11,13 +11,13 @@ import msgspec
 from ...._utils.checks import many, whole_in
 from ....domains.domain import Arms
 from ....errors import InvalidInput
+from ....evaluation.estimators import ESTIMATORS
 from ....evaluation.log import WAITING
 from ....study.study import Study
 from ...wire.evaluation_messages import EvaluationRequest, EvaluationResult
 from .forms import number
 from .pictures import interval_bars, short
 
-ESTIMATORS = ("snips", "dr", "ips", "switch")
 WORDS = ("uniform", "best")
 NUMBERS = {"low": "The least reward", "high": "The largest reward", "default": "The reward of decisions without one"}
 LONGEST = 12_000  # characters of a policy as JSON
