@@ -70,7 +70,7 @@ study = nr.Study(policy, propensities=True, sticky=timedelta(days=7), clock=lamb
 # -----------------
 #
 # ``unit=`` says who visits. The record does not hold this text: it holds the number of the visitor's first trial. And
-# ``event=`` is the shop's own id of the visit. A click is told by it, hours later, by whoever hears of it.
+# ``event=`` is the shop's own id of the visit. A click is told by it, hours later, by another program.
 #
 # A visit that had no click within its 200 visits is told as a no. After 2,500 visits the new banner arrives.
 
