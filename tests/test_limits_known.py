@@ -10,9 +10,9 @@ import pytest
 
 import nilregret as nr
 from nilregret._utils.randomness import Draws
+from nilregret.domains.changed import column_order
 from nilregret.domains.conditions import Conditions
 from nilregret.domains.limits import Limits
-from nilregret.domains.space import column_order
 from nilregret.serialize import dumps, loads
 from nilregret.serve.dashboard.views.settings import domain_text
 

@@ -481,3 +481,20 @@ def test_over_http_and_again_after_a_restart():
         status, said = client.put(AT, wrong)
         assert status == 422
         assert said["error"]["sentence"].startswith("`policy`: `than` has the arm 'old'")
+
+
+def test_a_budget_goes_on_after_a_level_was_declared():
+    context = nr.Space(device=nr.Choice("phone", "desk", unknown=True))
+    study = nr.Study(nr.auto(nr.Arms(range(3)), reward="bernoulli", context=context, constraints=nr.NoWorse(0)), seed=0)
+    for number in range(20):
+        study.tell(study.ask({"device": ("phone", "tablet")[number % 2]}), float(number % 3 == 0))
+        if number == 9:
+            study.widen(context={"device": nr.Choice("phone", "desk", "tablet", unknown=True)})
+    (budget,) = study.budgets(context={"device": "tablet"})
+    assert budget.bound < 0.0 or budget.bears
+
+
+def test_several_decisions_at_once_are_all_held():
+    context = nr.Space(device=nr.Choice("phone", "desk"))
+    study = nr.Study(nr.auto(nr.Arms(range(3)), reward="bernoulli", context=context, constraints=nr.NoWorse(0)), seed=0)
+    assert [trial.arm for trial in study.ask({"device": "phone"}, count=3)] == [0, 0, 0]

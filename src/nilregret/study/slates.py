@@ -32,9 +32,12 @@ REPEATS = (
 
 
 def spreads(policy: Any) -> bool:
-    """Returns whether several decisions that are asked for at once are at different arms: arms under a context."""
+    """Returns whether several decisions that are asked for at once are at different arms: arms under a context.
+
+    A control that is kept (`nr.NoWorse`) may be needed in each of them.
+    """
     under = isinstance(policy, Policy) and policy.context is not None and policy.fidelity is None
-    return under and isinstance(policy.domain, Arms)
+    return under and isinstance(policy.domain, Arms) and policy.guards is None
 
 
 def check_slate(slate: object, count: object) -> bool:

@@ -913,7 +913,7 @@ class Study(Queries[D]):
         if len(self.replica.record.trials) < self._next_check:
             return
         with self.replica.lock:
-            trials = self.replica.record.at_hand[:]
+            trials = [self.replica.roster.moved(trial) for trial in self.replica.record.at_hand]
             self._next_check = next_check(len(self.replica.record), constrained=self.policy.constraint_count > 0)
             found = cautions(self.policy, Answered.of(trials), self.replica.state.multipliers)
             found |= of_budgets(self.replica.state, trials[-1].context)
