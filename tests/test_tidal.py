@@ -246,3 +246,21 @@ def test_the_caution_has_the_numbers():
     even = {**log, "action": (rng.random(n) < 0.5).astype(int), "propensity": np.full(n, 0.5)}
     assert said_of(even) == []  # the level alone
     assert said_of({name: values[::25] for name, values in log.items()}) == []  # too few rows
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_visitors_who_come_in_a_row_are_no_tide():
+    """200 visitors of 20 visits in a row, who click always or never, while the share of arm 1 rises."""
+    found = {"rows": 0, "units": 0, "step": 0}
+    for seed in range(6):
+        rng, unit = np.random.default_rng(seed), np.repeat(np.arange(200), 20)
+        share = np.linspace(0.2, 0.8, 200)
+        arm = (rng.random(200) < share).astype(int)
+        log = {"action": arm[unit], "propensity": np.where(arm, share, 1.0 - share)[unit]}
+        reward = (rng.random(200) < 0.3)[unit].astype(float)
+        step = (rng.random(200) < np.where(np.arange(200) < 100, 0.1, 0.9))[unit].astype(float)
+        found["rows"] += len(said_of({**log, "reward": reward}))
+        found["units"] += len(said_of({**log, "reward": reward, "unit": unit}))
+        found["step"] += len(said_of({**log, "reward": step, "unit": unit}))
+    assert found["units"] == 0 < found["rows"]
+    assert found["step"] == 6

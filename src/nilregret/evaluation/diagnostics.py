@@ -223,14 +223,15 @@ def _tide(log: Log) -> str | None:
     plays = np.bincount(part * count + taken, minlength=parts * count).reshape(parts, count).astype(float)
     always, total, sizes = plays.min(axis=0) >= TAKEN, plays.sum(axis=0), plays.sum(axis=1)
     weights: Array = np.where(always[taken], total[taken] / n / propensities, 0.0)
-    sums, squares = np.bincount(part, weights), np.bincount(part, weights**2)
+    units = None if log.units is None else log.units[told]
+    sums, squares = np.bincount(part, weights), _products(weights, part, parts, units).diagonal()
     if count < 2 or (sums**2 < SAID * squares).any() or not squares.all():
         return None
     levels = np.bincount(part, weights * rewards) / sums
-    errors = np.bincount(part, (weights * (rewards - levels[part])) ** 2) / sums**2
+    errors = _products(weights * (rewards - levels[part]) / sums[part], part, parts, units)
     known = np.flatnonzero(total >= FEW)
     apart = plays[:, known] / total[known] - sizes[:, None] / n  # the parts in which an action was taken more
-    credit, error = levels @ apart, np.sqrt(errors @ apart**2)
+    credit, error = levels @ apart, np.sqrt(((errors @ apart) * apart).sum(axis=0))
     averages = np.bincount(taken, rewards, minlength=count)[known] / total[known]
     clear = np.abs(credit) > np.maximum(UNLIKELY * error, CREDIT * np.ptp(averages)) + 1e-9 * np.abs(levels).max()
     if not clear.any():
@@ -246,3 +247,14 @@ def _tide(log: Log) -> str | None:
         "is what a reward model makes of it. Estimates by inverse propensities are not affected. For the next run "
         '`world="tidal"` learns the level apart.'
     )
+
+
+def _products(values: Array, part: IndexArray, parts: int, units: IndexArray | None) -> Array:
+    """Returns the sums over units of the products of their sums in two parts of the log, `(parts, parts)`.
+
+    Without units each row is one. Of residuals these are covariances of sums (Liang & Zeger, 1986).
+    """
+    if units is None:
+        return np.diag(np.bincount(part, values**2))
+    sums = np.bincount(units * parts + part, values, minlength=(int(units.max()) + 1) * parts).reshape(-1, parts)
+    return np.asarray(sums.T @ sums)
