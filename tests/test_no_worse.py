@@ -115,6 +115,26 @@ def test_the_bound_of_a_linear_control_holds(context):
             assert model.bound(z, 0.5) >= expected
 
 
+def test_listed_contexts_near_a_line_have_a_large_norm():
+    """The control's rate follows the small difference of two numbers, so its coefficients are large."""
+    first = np.linspace(-1.0, 1.0, 100)
+    more = np.where(np.arange(100) % 4 == 3, 0.01, -0.01)
+    context, rng = nr.Arms(np.stack([first, first + more], axis=1)), np.random.default_rng(0)
+    model, mean = Regression(context, None), 0.5 + 49.0 * more
+    phi = np.array([model.features(x) for x in context.points]) / 2.0**16
+    theta = np.linalg.lstsq(phi, mean - 0.5, rcond=None)[0]
+    assert np.allclose(phi @ theta, mean - 0.5, atol=1e-3)
+    assert 10.0 < np.linalg.norm(theta) <= model.norm_bound
+    for t in range(300):
+        at = rng.integers(100)
+        if more[at] < 0.0:  # The control is played where it earns little.
+            model.ask(t, model.features(context.points[at]))
+            model.tell(t, round(GRID * float(rng.random() < mean[at])))
+    assert model.bound(model.features(context.points[3]), 0.5) >= 0.49
+    numbers = np.stack(np.meshgrid(first[::9], first[::9]), axis=-1).reshape(-1, 2)
+    assert Regression(nr.Arms(numbers), None).norm_bound < 1.0  # 0.5, of a box
+
+
 # -- the budget ------------------------------------------------------------------------------------------------------
 
 

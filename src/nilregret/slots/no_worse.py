@@ -65,6 +65,7 @@ RATES = 0.75 * 2.0 ** (-0.5 * np.arange(24))  # the l of the mixture, for v up t
 PSI = -np.log1p(-RATES) - RATES
 STEPS = 2  # of Newton's method, which comes from above: each step is a bound
 TABLE = 64  # contexts up to which each has a feature of its own, so that nothing is assumed of them
+ALIKE = 1e-9  # share of the largest eigenvalue of features, below which they are alike (about the square of 1 / `FINE`)
 
 
 @final
@@ -355,11 +356,7 @@ class Regression(Copyable):
         domain = self._context
         if self._listed:
             return np.where(np.arange(len(self._target)) == self._context.index(context[None])[0], FINE, 0)  # type: ignore[union-attr]  # Arms
-        points = domain.points if isinstance(domain, Arms) else np.stack([domain.lower, domain.upper])
-        low, high = points.min(axis=0), points.max(axis=0)
-        columns = (context - low) / np.where(high > low, high - low, 1.0)
-        columns = np.where(_options(domain), columns, 2.0 * columns - 1.0)
-        found: npt.NDArray[np.int64] = np.rint(FINE * np.append(1.0, columns)).astype(np.int64)
+        found: npt.NDArray[np.int64] = np.rint(FINE * _columns(domain, context[None])[0]).astype(np.int64)
         return found
 
     def ask(self, trial: int, phi: npt.NDArray[np.int64]) -> None:
@@ -396,16 +393,31 @@ def _options(domain: Domain) -> npt.NDArray[np.bool_]:
     return found
 
 
+def _columns(domain: Domain, contexts: Array) -> Array:
+    """Returns phi(x) of contexts that have no columns of their own, `(n, d)`."""
+    points = domain.points if isinstance(domain, Arms) else np.stack([domain.lower, domain.upper])
+    low, high = points.min(axis=0), points.max(axis=0)
+    columns = (contexts - low) / np.where(high > low, high - low, 1.0)
+    return np.column_stack([np.ones(len(contexts)), np.where(_options(domain), columns, 2.0 * columns - 1.0)])
+
+
+@with_one_thread
 def _largest_norm(domain: Domain, *, listed: bool) -> float:
     """Returns a bound of the norm of theta that follows from 0 <= m <= 1 in all contexts.
 
     |b| and half the range that each parameter spans have a sum of at most 1/2. An option differs from the middle of its
     choice by half of the range at most. So the norm is at most sqrt(k) / 2 if no choice has more than k options.
+
+    Of N contexts in a list, which may lie near a line, it is at most sqrt(N) / 2 over the least singular value of their
+    features. Directions in which features hardly differ count as none.
     """
     if listed:
         return 0.5 * math.sqrt(len(domain))  # type: ignore[arg-type]  # Each of N contexts has a number within 1/2.
-    space = domain.space if isinstance(domain, Arms) else domain
-    widths = [columns.stop - columns.start for _, columns in space.columns()] if isinstance(space, Space) else [1]
+    if isinstance(domain, Arms):
+        features = _columns(domain, domain.points)
+        squares = np.linalg.eigvalsh(features.T @ features)
+        return 0.5 * math.sqrt(len(features) / float(squares[squares > ALIKE * squares[-1]][0]))
+    widths = [columns.stop - columns.start for _, columns in domain.columns()] if isinstance(domain, Space) else [1]
     return 0.5 * math.sqrt(max(widths))
 
 
