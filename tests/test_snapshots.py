@@ -268,7 +268,7 @@ def test_a_kill_while_snapshots_are_written(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "options",
-    [{"answers": "silent no"}, {"constraints": 1}, {"regret": "simple"}],
+    [{"answers": "silent no"}, {"world": "tidal"}, {"constraints": 1}, {"regret": "simple"}],
     ids=lambda options: next(iter(options.values())),
 )
 def test_others_and_short_studies_leave_nothing_behind(tmp_path, soon, monkeypatch, options):

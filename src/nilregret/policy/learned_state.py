@@ -29,6 +29,8 @@ def is_compact(state: object) -> bool:
     if not isinstance(state, State):
         return False
     policy, reward, memory = state.policy, state.reward, state.memory
+    if type(reward.posterior.belief.observed) is not ContextPosterior:
+        return False
     plain = policy.models is not None and policy.constraints is None and policy.fitting is None
     plain = plain and reward.guess is None and reward.balance is None and policy.confidence.recent is None
     plain = plain and policy.objective.is_reward and not policy.pending.revises and policy.memory.keeps_all
