@@ -17,7 +17,7 @@ model", section 2): an answer comes with probability k_l a. Under it a place wit
     k_l (1 - a) / (1 - k_l a)
 
 by Bayes' rule. Observations of arm i that count by these shares have the fixed point a of the expectation-maximisation
-algorithm (Dempster, Laird & Rubin 1977), which is the attraction. So a posterior of clicks stays right.
+algorithm (Dempster, Laird & Rubin 1977), which is the attraction. So a posterior of clicks stays right, if k is.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .base import Part, Policy
 from .silence import weighs
 
 MOST_PLACES = 1_000
-PASSES = 60  # Alternations, which converge in some ten where arms have changed places.
+PASSES = 60  # Alternations, which converge in some ten where arms have changed places, and in hundreds where few have.
 PRIOR = 4.0  # Answers by which a weight is drawn to 1, and an attraction to the average.
 
 
@@ -160,8 +160,9 @@ class Positions(SlateModel):
     that are not given, follow from earlier slates (`looked`). They are taken anew each time that a quarter more trials
     were asked for, from the last 50,000, so a replay finds the same.
 
-    Where contexts decide which arm comes first, learned weights lean towards the places of sure choices. Then give
-    weights that were measured with places at random.
+    Where contexts decide which arm comes first, learned weights lean towards the places of sure choices. Where a policy
+    has become sure, hardly an arm changes places, and they drift. Then give weights that were measured with places at
+    random: the posterior of an arm is right as far as they are.
 
     Attributes:
         weights: probability that each place is seen, the first one first, or None to learn them.
