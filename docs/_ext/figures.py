@@ -2,7 +2,7 @@
 
 from sphinx_gallery.scrapers import figure_rst
 
-NAMES = "tune_a_model trade_offs laboratory changing_prices clicks safe_tuning compare_policies"
+NAMES = "tune_a_model trade_offs laboratory changing_prices clicks visitors safe_tuning compare_policies"
 ORDER = [f"{name}.py" for name in NAMES.split()]
 
 
