@@ -69,7 +69,9 @@ def test_ids_have_a_pattern():
 def test_a_generated_client_decides(tmp_path, monkeypatch):
     pytest.importorskip("openapi_python_client")
     (tmp_path / "openapi.json").write_bytes(DOCUMENT)
-    (tmp_path / "config.yml").write_text("post_hooks: []\n")
+    (tmp_path / "config.yml").write_text(
+        "post_hooks: []\ncontent_type_overrides:\n  application/x-ndjson: application/octet-stream\n"
+    )
     command = [
         sys.executable, "-m", "openapi_python_client", "generate", "--path", "openapi.json", "--config", "config.yml",
         "--output-path", "generated_client", "--meta", "none", "--fail-on-warning",

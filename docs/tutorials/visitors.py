@@ -26,10 +26,10 @@ VISITS, WAIT = 6000, 200
 NAMES = ["control", "sale", "warm", "new"]
 RATES = [0.15, 0.20, 0.12, 0.30]
 
-rng = np.random.default_rng(1)
+rng = np.random.default_rng(3)
 visitors = rng.integers(0, 2400, VISITS)
 devices = rng.choice(["phone", "desktop"], 2400)
-countries = rng.choice(["de", "fr", "nz"], 2400, p=[0.6, 0.32, 0.08])  # Nobody told the shop of "nz".
+countries = rng.choice(["de", "fr", "nz"], 2400, p=[0.6, 0.37, 0.03])  # Nobody told the shop of "nz".
 keen = rng.gamma(4.0, 0.25, 2400)
 luck, delays = rng.random(VISITS), rng.integers(1, WAIT, VISITS)
 
@@ -118,7 +118,7 @@ ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 answer = nr.evaluate(study, 0)
 truth = np.mean([click_rate(who, 0) for who in visitors])
 print(f"control alone: {answer.value:.1%} ({answer.lower:.1%} to {answer.upper:.1%}), in truth {truth:.1%}")
-print(f"the log:       {answer.logged:.1%}, that is {-answer.gain.upper:.1%} more or better")
+print(f"the log:       {answer.logged:.1%}, better by {-answer.gain.upper:.1%} to {-answer.gain.lower:.1%}")
 
 # %%
 # A country gets a name
