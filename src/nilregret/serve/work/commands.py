@@ -95,7 +95,8 @@ class Decide(NamedTuple):
             begun = len(made)
             while len(made) < count and (len(made) == begun or not transaction.expired):
                 state = transaction.copy_state() if body.propensity and not study.propensities else None
-                playable = slates.next_offered(transaction, given[1], given[3], [each.trial for each in made])
+                others = [each.trial for each in made]
+                playable = slates.next_offered(transaction, given[1], given[3], others) if made else given[1]
                 trial = transaction.ask(given[0], playable, *given[2:])
                 if body.propensity:
                     playable = transaction.roster.playable(playable)
