@@ -441,3 +441,9 @@ def test_a_file_declares_unknown_levels():
     assert parameter(tomllib.loads(f"device = {table}")["device"]) == nr.Choice("phone", unknown=True)
     with pytest.raises(InvalidInput, match="Expected `bool`"):
         parameter({"type": "choice", "options": ["phone"], "unknown": "yes"})
+
+
+def test_a_space_of_contexts_may_be_given_whole():
+    study = nr.Study(nr.auto(nr.Arms(range(2)), context=nr.Space(d=nr.Choice("p", "q", unknown=True))))
+    study.widen(context=nr.Space(d=nr.Choice("p", "q", "z", unknown=True)))
+    assert study.ask({"d": "z"}).context_parameters == {"d": "z"}

@@ -832,6 +832,7 @@ class Study(Queries[D]):
         >>> sorted(study.ask().parameters)
         ['momentum', 'rate']
         """
+        context = context.parameters if isinstance(context, Space) else context
         contexts = isinstance(context, Mapping)
         if contexts and parameters:
             raise InvalidInput("One change is of the space or of its contexts: make one after the other.")
