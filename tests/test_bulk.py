@@ -4,6 +4,7 @@ import asyncio
 import json
 import math
 
+import httpx
 import msgspec
 import numpy as np
 import pandas as pd
@@ -315,3 +316,17 @@ def test_a_refused_row_reaches_the_client_through_the_socket(count, remote):
     found[150]["arm"] = 1
     if count > 2000:
         assert study.add_from(found[:2000], key="long").new == 1900
+
+
+def test_the_client_waits_longer_for_a_body_in_parts(monkeypatch):
+    waited, request = {}, httpx.Client.request
+
+    def noted(self, method, url, **more):
+        waited[url.rpartition("/")[2]] = more["timeout"].read
+        return request(self, method, url, **more)
+
+    monkeypatch.setattr(httpx.Client, "request", noted)
+    with Serving() as service:
+        study = Client(service.url, timeout=7.0).create("shop", nr.auto(nr.Arms(range(2)), reward="bernoulli"))
+        assert study.add_from([{"arm": 0, "reward": 1.0}]).recorded == 1
+    assert waited == {"shop": 7.0, "observations": 3600.0}

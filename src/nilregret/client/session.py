@@ -139,6 +139,7 @@ with needs("`nilregret.client`", "httpx", "client"):
     import httpx
 
 T = TypeVar("T")
+IN_PARTS = 3600.0  # seconds to wait for the reply to a body that is sent in parts
 RETRIED = frozenset({429, 502, 503, 504})  # the service did nothing, or doing it again is harmless
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds before the second attempt, and before any later one
 USUALLY = "Usually it does not run, the address is another one, or a proxy stands between."
@@ -211,10 +212,12 @@ class Session:
             ServiceError: the service could not be reached, or refuses.
         """
         sent = self._headers | dict(headers or {})
+        whole = body is None or isinstance(body, bytes)  # Parts of a body are recorded as they come.
+        timeout = httpx.Timeout(self._timeout if whole else max(self._timeout, IN_PARTS), connect=self._timeout)
         for attempt in range(1, self._attempts + 1):
             wait = min(FIRST_WAIT * 2.0 ** min(attempt - 1, 9), LONGEST_WAIT)
             try:
-                answer = self._client().request(method, self.url + path, content=body, headers=sent)
+                answer = self._client().request(method, self.url + path, content=body, headers=sent, timeout=timeout)
             except httpx.RequestError as error:
                 if attempt == self._attempts:
                     raise self._unreached(attempt, error) from error
