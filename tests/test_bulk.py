@@ -327,6 +327,6 @@ def test_the_client_waits_longer_for_a_body_in_parts(monkeypatch):
 
     monkeypatch.setattr(httpx.Client, "request", noted)
     with Serving() as service:
-        study = Client(service.url, timeout=7.0).create("shop", nr.auto(nr.Arms(range(2)), reward="bernoulli"))
+        study = Service(service.url, timeout=7.0).create("shop", nr.auto(nr.Arms(range(2)), reward="bernoulli"))
         assert study.add_from([{"arm": 0, "reward": 1.0}]).recorded == 1
     assert waited == {"shop": 7.0, "observations": 3600.0}
