@@ -1,17 +1,21 @@
 """Widths that hold for functions of bounded norm: what each costs in regret, and how often it fails.
 
-    python benchmarks/widths.py --seeds 32 --rounds 400 --runs 400 --cover 100 --jobs 2 [--markdown]
-    python benchmarks/widths.py --seeds 4 --runs 0    # a look
+    python benchmarks/widths.py --seeds 32 --rounds 400 --runs 400 --cover 100 --exact 32 --jobs 2 [--markdown]
+    python benchmarks/widths.py --seeds 4 --runs 0 --exact 0    # a look
+    python benchmarks/widths.py --seeds 0 --runs 0    # without noise
 
 Regret: IGP-UCB with the greedy bound on the information gain (the paper's lambda) against the gain realised, AY, AMM
 and DMM (lambda = R^2), on the same functions and noise, over 400 rounds; ratios of mean regret with 95% bootstrap
 intervals, paired. Coverage: runs of `--cover` rounds in which f leaves the bounds anywhere, in any round, of `--runs`
-for each width; half of the functions have one centre, where the norm is all at one place; then B told half. Seeds from
+for each width; half of the functions have one centre, where the norm is all at one place; then B told half. Without
+noise: mean regret after 20, 100 and 500 rounds, over `--exact` functions. The paper's lambda 1 + 2/T against a tiny one
+with the width B (Iwazaki 2025) and with the narrower width that `noise=0` plays, also with twice B told. Seeds from
 1000 on were not looked at before.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import bench
@@ -24,6 +28,14 @@ from nilregret.environments import rkhs_function
 DELTA = 0.1
 FIRST_SEED = 1000
 RULES = ("igp greedy", "igp", "ay", "amm", "dmm")
+AT = (20, 100, 500)  # rounds at which the regret without noise is shown
+EXACT = {
+    "lambda 1 + 2/T": {"width": "igp", "horizon": AT[-1]},
+    "tiny lambda, width B": {"width": "ay"},
+    "`noise=0`": {},
+    "`noise=0`, 2 B told": {"norm_bound": 4.0},
+}
+SMOOTHNESS = {"SE": nr.SquaredExponential, "Matern-5/2": partial(nr.Matern, 2.5), "Matern-1/2": partial(nr.Matern, 0.5)}
 COVERED = ("ay", "amm", "dmm", "dmm, B told half")
 MIDDLE = 0.37  # where the one centre is
 
@@ -114,8 +126,32 @@ def coverage(args):
     bench.table(title, head, rows, markdown=args.markdown)
 
 
+def exact(kind, dimension, rule, seed):
+    """The regret at `AT` without noise."""
+    arms, kernel = nr.Arms.grid(0, 1, 200) if dimension == 1 else bench.square(24), SMOOTHNESS[kind](0.2)
+    world = nr.Environment(rkhs_function(kernel, arms, norm=2.0, seed=seed), domain=arms, noise=0.0)
+    policy = nr.igp_ucb(arms, kernel, **{"noise": 0.0, "norm_bound": 2.0, **EXACT[rule]})
+    return nr.simulate(policy, world, AT[-1], seed=seed).cumulative_regret[np.array(AT) - 1]
+
+
+def without_noise(args):
+    cells = [(kind, dimension) for dimension in (1, 2) for kind in SMOOTHNESS]
+    seeds, rows = range(FIRST_SEED, FIRST_SEED + args.exact), []
+    for cell in cells:
+        means = [
+            np.mean(bench.mapped(args.jobs, exact, [(*cell, rule, seed) for seed in seeds]), axis=0) for rule in EXACT
+        ]
+        where = "200 arms" if cell[1] == 1 else "24 x 24 arms"
+        rows.append([f"{cell[0]}, {where}", *(", ".join(f"{x:.1f}" for x in each) for each in means)])
+    title = f"Regret without noise after {', '.join(map(str, AT))} rounds, B = 2, {args.exact} functions"
+    bench.table(title, ["cell", *EXACT], rows, markdown=args.markdown)
+
+
 @bench.command(__doc__)
 def main(args):
-    regrets(args)
+    if args.seeds:
+        regrets(args)
     if args.runs:
         coverage(args)
+    if args.exact:
+        without_noise(args)

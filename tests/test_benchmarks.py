@@ -33,7 +33,7 @@ PRINTED = {  # by a command with a small budget
     "recommended.py --runs 2 --auto 1 --rounds 4": "of the regret of two deviations",
     "fronts.py --runs 1 --rounds 8": "of the regret of random arms",
     "lengthscales.py --seeds 1 --rounds 4 --jobs 1": "`lb_gp_ucb`",
-    "widths.py --seeds 1 --rounds 4 --runs 2 --cover 4 --jobs 1": "geometric mean",
+    "widths.py --seeds 1 --rounds 4 --runs 2 --cover 4 --exact 1 --jobs 1": "Regret without noise",
     "answer_noise.py --seeds 1 --trials 12": "all alike over untold",
     "arms_change.py --seeds 1 --rounds 600 --trials 600 --contexts 60": "contexts, silent no, 60 trials: an arm added",
     "changed_space.py --seeds 1": "further trials",

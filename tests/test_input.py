@@ -44,7 +44,7 @@ from nilregret.slots.scores import (
 from nilregret.slots.widths.delayed import CensoredBounds, CensoredWidth, Inflated
 from nilregret.slots.widths.gains import ConstantGain, GreedyGain, RateGain, RealisedGain
 from nilregret.slots.widths.likelihood_ratio import LikelihoodRatio, RateQuantiles
-from nilregret.slots.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture, Intersection
+from nilregret.slots.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture, Intersection, NoiseFree
 from nilregret.slots.widths.self_normalized import BoundedNoise, KernelUcb, PeriodRkhs, SelfNormalized
 from nilregret.theory.penalties import ExponentialPenalty, PowerPenalty
 
@@ -292,6 +292,7 @@ DESCRIBED = [
     AnyRidge(norm_bound=W(1), noise=F(0.1), regularization=W(1), parts=W(2), guessed=B(False)),
     AnalyticMixture(norm_bound=W(1), noise=F(0.1), regularization=W(1), parts=W(2), delta=F(0.1), guessed=B(False)),
     DualMixture(norm_bound=W(1), noise=F(0.1), regularization=W(1), delta=F(0.1), guessed=B(False)),
+    NoiseFree(norm_bound=W(1), delta=F(0.1), guessed=B(False)),
     Intersection(parts=(ConstantWidth(value=W(1)), PointwiseBayes(delta=F(0.1)))),
     CensoredWidth(window=W(3), in_time=B(False), reward_bound=W(1), norm_bound=F(1), noise=F(1), beta=W(1), parts=W(2)),
     CensoredBounds(window=W(3), in_time=B(False), reward_bound=W(1), norm_bound=F(1), ridge=F(1)),

@@ -35,7 +35,7 @@ from nilregret.slots.scores import (
 from nilregret.slots.widths.delayed import CensoredBounds, CensoredWidth, Inflated
 from nilregret.slots.widths.gains import RealisedGain
 from nilregret.slots.widths.likelihood_ratio import LikelihoodRatio, RateQuantiles
-from nilregret.slots.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture, Intersection
+from nilregret.slots.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture, Intersection, NoiseFree
 from nilregret.slots.widths.self_normalized import BoundedNoise, KernelUcb, PeriodRkhs, SelfNormalized
 from nilregret.testing.driver import Driver
 
@@ -203,6 +203,7 @@ FILLINGS = [
     _using("confidence", "`AnalyticMixture`", AnalyticMixture(**NORM)),
     _using("confidence", "`AnalyticMixture`, norm guessed", AnalyticMixture(**TOO_SMALL, guessed=True)),
     _using("confidence", "`DualMixture`", DualMixture(**TOO_SMALL)),
+    _using("confidence", "`NoiseFree`", NoiseFree(norm_bound=1.0)),
     _using("confidence", "`Intersection`", Intersection(parts=(AnalyticMixture(**NORM), ConstantWidth(value=2.0)))),
     Filling("confidence", "`LikelihoodRatio`", _likelihood),
     _using("confidence", "`CensoredWidth`", CENSORED_WIDTH),
@@ -491,7 +492,7 @@ REASONS = [
         "Algorithm 2), and these bounds are none.",
     ),
     Reason(
-        ("`DualMixture`",),
+        ("`DualMixture`", "`NoiseFree`"),
         LEARNED,
         "nobody knows the norm",
         "It bounds functions of a norm of at most B in the RKHS of the kernel that is given; in that of a kernel that "
@@ -523,7 +524,7 @@ REASONS = [
         "of arms. What proves bounds for rewards that stand still has no level.",
     ),
     Reason(
-        ("`DualMixture`",),
+        ("`DualMixture`", "`NoiseFree`"),
         ("`Discount`", "`DriftBank`", "`AllOf`"),
         "no single f fits",
         "It bounds one function by what all answers say of it, and under a drift f is another one in each round.",

@@ -277,12 +277,6 @@ def test_bad_arguments_are_named(name, arguments, message):
         POLICIES[name](**arguments)
 
 
-def test_no_noise_needs_a_ridge_where_the_noise_is_the_ridge():
-    with pytest.raises(nr.errors.InvalidInput, match="`regularization`"):
-        nr.gp_ucb(ARMS, KERNEL, noise=0.0)
-    assert nr.igp_ucb(ARMS, KERNEL, noise=0.0, norm_bound=1.0).regularization == 1.0
-
-
 def test_descriptions_are_read_in_a_fresh_process(tmp_path):
     """Where nothing but the package has been imported: parts are loaded when they are first used."""
     texts = [make().to_json() for make in reversed(POLICIES.values())]  # any may be the first in its process

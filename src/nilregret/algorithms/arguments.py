@@ -8,6 +8,7 @@ from .._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, flag, integer, num
 from ..domains.domain import Arms, Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
+from ..kernels.domains import prior_std
 from ..policy.policy import check_model
 from ..slots.by_name import part_of
 from ..slots.envelope import Confidence
@@ -16,6 +17,9 @@ from ..slots.widths.gains import ConstantGain, Gain, GreedyGain, RateGain, Reali
 from ..slots.widths.self_normalized import NO_GUESS_WITH_FITS
 from .definition import FreeSlots
 
+EXACT = (
+    1e-8  # lambda of rewards without noise, in prior variances: answers that differ by 1e-4 deviations count as equal
+)
 GAINS = ("realised", "greedy", "rate")
 DELTA = 0.1  # The default failure probability.
 
@@ -23,6 +27,11 @@ DELTA = 0.1  # The default failure probability.
 def is_other(value: object, default: float | str) -> bool:
     """Returns whether an unchecked argument differs from its default."""
     return not (isinstance(value, int | float | str) and value == default)
+
+
+def is_exact(noise: object, slots: FreeSlots) -> bool:
+    """Returns True if there is no noise, and rewards are of one function in a space that is given."""
+    return not is_other(noise, 0.0) and slots.get("refit") is None and slots.get("memory") is None
 
 
 def noise_and_ridge(
@@ -34,10 +43,9 @@ def noise_and_ridge(
         domain, kernel, noise, regularization: arguments of the algorithm.
         slots: slots of the algorithm, which may have a context.
     """
-    noise = checked_noise(noise)
-    ridge = ridge_of_noise(regularization, noise)
-    check_model(domain, slots.get("context"), kernel)
-    return noise, ridge
+    noise, context = checked_noise(noise), slots.get("context")
+    check_model(domain, context, kernel)
+    return noise, ridge_of_noise(regularization, noise, domain, context, kernel)
 
 
 def chosen_width(width: object, names: Iterable[str], *, delta: float, **others: bool) -> Confidence | str | None:
@@ -81,10 +89,15 @@ def checked_noise(noise: object) -> float:
     return number("noise", noise, low=0.0, high=LARGEST_REWARD, why=why)
 
 
-def ridge_of_noise(regularization: float | None, noise: float) -> float:
-    """Returns lambda: as given, or the noise variance, which is sigma^2 of Srinivas et al. 2010, eq. 1."""
+def ridge_of_noise(
+    regularization: float | None, noise: float, domain: Domain, context: Domain | None, kernel: Kernel
+) -> float:
+    """Returns lambda: as given, or the noise variance, which is sigma^2 of Srinivas et al. 2010, eq. 1.
+
+    Without noise lambda is a tiny share of the prior variance, so that the mean interpolates the answers.
+    """
     if regularization is None:
-        return noise**2
+        return noise**2 or EXACT * prior_std(domain, context, kernel) ** 2
     return number("regularization", regularization, low=0.0, high=LARGEST_VARIANCE, open_low=True)
 
 

@@ -15,7 +15,7 @@ from ..slots.envelope import Confidence, ScheduledWidth
 from ..slots.scores import ThompsonSample, UpperConfidenceBound
 from ..slots.widths.gains import Gain
 from ..slots.widths.likelihood_ratio import LikelihoodRatio
-from ..slots.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture
+from ..slots.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture, NoiseFree
 from ..slots.widths.self_normalized import KernelUcb, SelfNormalized
 from ..slots.widths.slopes import lipschitz_constant
 from ..theory.change.schedules import PowerLaw
@@ -23,6 +23,7 @@ from .arguments import (
     checked_noise,
     chosen_gain,
     chosen_width,
+    is_exact,
     is_other,
     norm_bound_or_guess,
     ridge_for_horizon,
@@ -55,6 +56,10 @@ def igp_ucb(
     beta_t = B + R sqrt(2 (gamma_{t-1} + 1 + ln(1 / delta))). The paper takes the largest possible gain gamma_{t-1}
     ("greedy") and lambda = 1 + 2/T.
 
+    With `noise` 0 it plays noise-free GP-UCB (Iwazaki 2025). Lambda is then 1e-8 of the prior variance, and beta_t is
+    at most B (`nilregret.slots.widths.mixtures`). The regret stays bounded for squared exponential kernels and smooth
+    Matern kernels. The rule above is played if `width="igp"`, `v`, `information_gain`, `memory` or `refit` is given.
+
     Args:
         domain, kernel, slots: see `gp_ucb`.
         noise: R, the sub-Gaussian constant of the noise (the standard deviation of Gaussian noise), reward units.
@@ -67,7 +72,8 @@ def igp_ucb(
             then noise^2 unless given.
 
             - "ay", "amm", "dmm": see `nilregret.slots.widths.mixtures`. Each lies within the one before.
-            - "best": the tightest, which is "dmm", but "amm" under fits or if f drifts.
+            - "best": the tightest, which is "dmm", but "amm" under fits or if f drifts. Without noise it is the
+              noise-free width.
             - "lr": by the likelihood of the rewards (`nilregret.slots.widths.likelihood_ratio`), for `reward=` on arms.
             - A part, which needs no `norm_bound`. Then the other arguments about the bounds must be left out.
         information_gain: gamma of the width.
@@ -91,9 +97,11 @@ def igp_ucb(
     (1.26, 'f')
     """
     noise = given("igp_ucb", noise, slots)
-    known, ridge = _noise_and_ridge(noise, regularization, horizon, width, kernel, domain)
+    if width is None and v is None and not is_other(information_gain, "realised") and is_exact(noise, slots):
+        width = "best"
     context = slots.get("context")
     check_model(domain, context, kernel)
+    known, ridge = _noise_and_ridge(noise, regularization, horizon, width, kernel, domain, context)
     confidence = chosen_width(
         width, WIDTHS, delta=delta, norm_bound=norm_bound is not None, guess_norm=guess_norm, v=v is not None,
         information_gain=is_other(information_gain, "realised"),
@@ -159,9 +167,9 @@ def gp_ts(
     'pending'
     """
     noise = given("gp_ts", noise, slots)
-    known, ridge = _noise_and_ridge(noise, regularization, horizon, width, kernel, domain)
     context = slots.get("context")
     check_model(domain, context, kernel)
+    known, ridge = _noise_and_ridge(noise, regularization, horizon, width, kernel, domain, context)
     confidence = chosen_width(
         width, [name for name in WIDTHS if name not in ("dmm", "lr")], delta=delta,
         norm_bound=norm_bound is not None and lipschitz is None,  # D_t needs the bound, too.
@@ -206,6 +214,8 @@ def _width(
         return SelfNormalized(
             norm_bound=bound, noise=noise, gain=gain, parts=parts, delta=delta, ridge_large=large, guessed=guessed
         )
+    if name == "best" and parts == 1 and is_exact(noise, slots):
+        return NoiseFree(norm_bound=bound, delta=delta, guessed=guessed)
     if name == "best":
         drifts = memory is not None and chosen_memory(memory).drift() is not None
         name = "dmm" if refit is None and not drifts and noise is not None else "amm"
@@ -258,11 +268,12 @@ def _noise_and_ridge(
     width: object,
     kernel: Kernel,
     domain: Domain,
+    context: Domain | None,
 ) -> tuple[float | None, float]:
     """Returns R, which is None if unknown, and lambda."""
     if not isinstance(noise, str):
         known = checked_noise(noise)
-        return known, _ridge(regularization, horizon, width, known, kernel, domain)
+        return known, _ridge(regularization, horizon, width, known, kernel, domain, context)
     if noise != "unknown":
         raise InvalidInput(f"`noise` must be a number, R, or 'unknown'; it is {shown(noise)}.")
     if part_of("confidence", width) is not None:
@@ -272,11 +283,17 @@ def _noise_and_ridge(
             f"`width` {width!r} takes lambda = noise^2, and the noise is not known: give `regularization`, a guess of "
             "the variance of the noise. The bounds hold whatever it is, and are the tighter the better the guess."
         )
-    return None, _ridge(regularization, horizon, width, 0.0, kernel, domain)
+    return None, _ridge(regularization, horizon, width, 0.0, kernel, domain, context)
 
 
 def _ridge(
-    regularization: float | str | None, horizon: int | None, width: object, noise: float, kernel: Kernel, domain: Domain
+    regularization: float | str | None,
+    horizon: int | None,
+    width: object,
+    noise: float,
+    kernel: Kernel,
+    domain: Domain,
+    context: Domain | None,
 ) -> float:
     """Returns lambda: 1 + 2/T of the theorem, noise^2 of the tighter widths, or that of Whitehouse, Ramdas & Wu."""
     if isinstance(regularization, str):
@@ -291,7 +308,7 @@ def _ridge(
         return float(rounds ** (domain.dimension / (2.0 * nu + 2.0 * domain.dimension)))
     ridge = ridge_for_horizon(regularization, horizon)
     named = isinstance(width, str) and width != "igp"
-    return ridge_of_noise(regularization, noise) if named else ridge
+    return ridge_of_noise(regularization, noise, domain, context, kernel) if named else ridge
 
 
 def _decision_sets(

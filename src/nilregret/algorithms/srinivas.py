@@ -18,9 +18,10 @@ from ..slots.scores import (
     Score,
     UpperConfidenceBound,
 )
+from ..slots.widths.mixtures import NoiseFree
 from ..slots.widths.self_normalized import BoundedNoise
 from ..theory.series import Series
-from .arguments import check_gain, chosen_gain, chosen_width, is_other, noise_and_ridge, norm_bound_or_guess
+from .arguments import check_gain, chosen_gain, chosen_width, is_exact, is_other, noise_and_ridge, norm_bound_or_guess
 from .bayes_widths import bayes_width, bounds_without_theorem, prior_std
 from .definition import Slots, algorithm, build, given
 
@@ -62,7 +63,8 @@ def gp_ucb(
             - "finite": Theorem 1, beta_t = 2 log(|D| t^2 pi^2 / (6 delta)). The default if D is finite.
             - "compact": Theorem 2, beta_t = 2 log(2 t^2 pi^2 / (3 delta)) + 2 d log(t^2 d b r
               sqrt(log(4 d a / delta))). The default elsewhere.
-            - "rkhs": Theorem 3, beta_t = 2 B^2 + 300 gamma_t log^3(t / delta).
+            - "rkhs": Theorem 3, beta_t = 2 B^2 + 300 gamma_t log^3(t / delta). With `noise` 0 the bounds without noise
+              (`nilregret.slots.widths.mixtures`), beta_t at most B^2.
             - A part such as `nilregret.slots.envelope.ConstantWidth(value=2.0)`. Then the other arguments about the
               bounds must be left out.
         scale: multiplies beta_t. The paper's experiments divide beta_t by 5 (0.2). Below 1 nothing is proved.
@@ -79,7 +81,8 @@ def gp_ucb(
             observations contradict it (remark after Theorem 3). `study.norm_bounds` shows the guesses.
         information_gain: gamma_t of Theorem 3. "greedy" is an upper bound. For "realised", "rate" or a number nothing
             is proved.
-        regularization: lambda, `noise**2` unless given (eq. 1). With another value nothing is proved.
+        regularization: lambda, `noise**2` unless given (eq. 1). With another value nothing is proved of Theorems 1 to
+            3. With `noise` 0 it is 1e-8 of the prior variance unless given.
         slots: keywords that every algorithm takes (`nilregret.algorithms.Slots`):
 
             - context: domain of the contexts given to `ask`, or None.
@@ -117,10 +120,10 @@ def gp_ucb(
         r=r is not None, series=series is not None, norm_bound=norm_bound is not None, guess_norm=guess_norm,
         information_gain=is_other(information_gain, "greedy"),
     )  # fmt: skip
-    context, matched = slots.get("context"), ridge == noise**2
+    context, matched, exact = slots.get("context"), ridge == noise**2, is_exact(noise, slots) and scale == 1.0
     if confidence == "rkhs":
         bound = _norm_of_theorem_3(norm_bound, series, guess_norm=guess_norm, slots=slots)
-        confidence = BoundedNoise(
+        confidence = NoiseFree(norm_bound=bound, delta=delta, guessed=guess_norm) if exact else BoundedNoise(
             norm_bound=bound, gain=chosen_gain(information_gain, domain, context, kernel), delta=delta, scale=scale,
             noise_matched=matched, guessed=guess_norm, noise=noise,
         )  # fmt: skip
@@ -178,6 +181,8 @@ def expected_improvement(
     """Expected improvement, EI (Mockus et al. 1978), on the highest posterior mean in place of the best reward.
 
     This is a baseline of Srinivas et al. 2010, section 6. Before the first reward the prior mean is the incumbent.
+    Wang et al. 2025 (arXiv 2508.15674) show that it has no regret for samples of a Gaussian process. That is for the
+    incumbent "mean" without a margin, and for squared exponential and Matern kernels that are known.
 
     Args:
         domain, kernel, noise, regularization, slots: see `gp_ucb`.

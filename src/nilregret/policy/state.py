@@ -373,7 +373,8 @@ class State:
     @property
     def remarks(self) -> Mapping[str, str]:
         """Warnings for the user by kind."""
-        return self.outputs.dual.remarks
+        guess = self.reward.guess
+        return self.outputs.dual.remarks if guess is None else {**self.outputs.dual.remarks, **guess.remarks}
 
     @property
     def norm_bounds(self) -> list[tuple[int, float]]:

@@ -181,7 +181,12 @@ class Guess(ABC):
     @final
     def refuted(self) -> bool:
         """True if the data have contradicted the first guess. From then on nothing is proved."""
-        return len(self.history) > 1
+        return len(self.history) > 1 or bool(self.remarks)
+
+    @property
+    def remarks(self) -> Mapping[str, str]:
+        """Warnings for the user by kind, while the data contradict a constant that is not raised."""
+        return {}
 
     @abstractmethod
     def check(self, rounds: int, posterior: Posterior) -> None:

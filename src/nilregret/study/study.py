@@ -143,7 +143,7 @@ class Study(Queries[D]):
         fitted = isinstance(policy, Policy) and policy.fitting is not None
         self._fits = self.late_fits if fitted else None  # Those to begin after each call.
         self._calls = Transaction(self.replica, propensities=self.propensities)  # Each call without notes.
-        charges = isinstance(policy, Policy) and policy.objective.revises
+        charges = isinstance(policy, Policy) and (policy.objective.revises or policy.confidence.guess() is not None)
         self._remarks = charges or has_channels(policy)  # Whether a decision may lead to a warning.
         self._announced = len(self.replica.state.restarts)  # Cuts of the memory that `on_change` has seen or skips.
 

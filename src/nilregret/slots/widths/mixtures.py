@@ -1,4 +1,4 @@
-"""Widths from mixtures of martingales, for functions of bounded norm: AY, AMM and DMM, each inside the one before.
+"""Widths for functions of bounded norm: AY, AMM and DMM from mixtures of martingales, and the width without noise.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
@@ -22,30 +22,43 @@ delta,
 
     |f(x) - mu_alpha(x)| <= s_alpha(x) sqrt((Rad_t^2 + alpha B^2 - q_t(alpha)) / alpha).                         (DMM)
 
+Without noise ||f_t - y|| is 0, and so is Rad_t. At alpha = lambda this leaves, with certainty and for every lambda,
+
+    |f(x) - mu(x)| <= s(x) sqrt(B^2 - y^T (K_t + lambda I)^{-1} y) <= B s(x).                              (noise-free)
+
 At alpha = alpha0 the q cancel, which leaves s(x) sqrt(B^2 + (R^2 / lambda) (LD_t + 2 ln(1 / delta))), AMM. With
 sqrt(a^2 + b^2) <= a + b it becomes AY, the bound of Abbasi-Yadkori 2013 for any lambda. A negative root proves that no
 such f exists: B (or R) was too small.
+
+The regret of the upper bound is at most the sum of the lengths of these intervals, 2 B s, at the points played. Iwazaki
+2025 (Gaussian process upper confidence bound achieves nearly-optimal regret in noise-free Gaussian process bandits)
+shows a constant regret of the width B with lambda = 0. It is for the squared exponential kernel, and for Matern kernels
+that are smooth enough. After an answer s^2 is below lambda at its arm. So no arm that is worse than the best by more
+than 2 B sqrt(lambda) is played twice.
 """
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast, final
 
 import numpy as np
 
 from ..._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, Array, flag, integer, number, settle
+from ..._utils.numerals import numeral
 from ...errors import InvalidInput
 from ...gp import ArmPosterior, AtPoints, Posterior
 from ...gp.spectrum import Spectrum
 from ...serialize import described
 from ..base import Policy
-from ..envelope import Bounds, Confidence, Envelope, Guess, Progress, Window, checked_delta, square_root
+from ..envelope import Bounds, Confidence, Envelope, Guess, Progress, Width, Window, checked_delta, square_root
 from .gains import bounded_noise
 from .self_normalized import DoubledNorm, NormWidth, checked_bound, noise_or_none
 
+ROUNDING = 1e-6  # share of B^2 by which y^T (K_t + lambda I)^{-1} y may be rounded
 RATIOS = np.array([1.0, 0.03, 0.1, 0.3, 3.0, 10.0, 30.0, 100.0])  # values of alpha / alpha0, of which the first is AMM
 
 
@@ -65,6 +78,20 @@ def _settle(part: Any) -> None:
 
 def _suits(part: Any, policy: Policy) -> bool:
     return bool(policy.regularization == part.regularization and (part.noise is None or policy.noise <= part.noise))
+
+
+def _check_one_function(bounds: str, policy: Policy) -> None:
+    """Raises `InvalidInput` if the kernel is fitted or f drifts."""
+    if policy.refit is not None:
+        raise InvalidInput(
+            f"{bounds} bounds functions of a norm of at most B in the RKHS of a kernel that is given, and "
+            "`refit` learns another kernel, in which nobody knows the norm. Leave it out, or take another width."
+        )
+    if policy.memory.drift() is not None:
+        raise InvalidInput(
+            f"{bounds} bounds one function, and under {type(policy.memory).__name__} f is another one in "
+            "each round, so that no single f fits what was observed. Take a window or restarts, or another width."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,16 +214,7 @@ class DualMixture(Confidence):
     def check(self, policy: Policy) -> None:
         """Raises `InvalidInput` if the kernel is fitted or f drifts."""
         super().check(policy)
-        if policy.refit is not None:
-            raise InvalidInput(
-                "The dual mixture bounds functions of a norm of at most B in the RKHS of a kernel that is given, and "
-                "`refit` learns another kernel, in which nobody knows the norm. Leave it out, or take another width."
-            )
-        if policy.memory.drift() is not None:
-            raise InvalidInput(
-                f"The dual mixture bounds one function, and under {type(policy.memory).__name__} f is another one in "
-                "each round, so that no single f fits what was observed. Take a window or restarts, or another width."
-            )
+        _check_one_function("The dual mixture", policy)
 
     @property
     def valid_for(self) -> str:
@@ -284,6 +302,106 @@ class EmptySet(DoubledNorm):
         needed = math.sqrt(max(float((-slack / ridges).max()), 0.0))
         if needed > self.bound:
             self._double(rounds, 2.0 * needed)
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class NoiseFree(Width):
+    """Widths sqrt(B^2 - y^T (K + lambda I)^{-1} y) of rewards without noise, for any lambda. They hold with certainty.
+
+    The width of Iwazaki 2025 is B. This one is at most B, and falls as more of the norm is seen. The docstring of the
+    module has the proof. If the answers need a larger norm than B, the width is B and nothing counts as proved.
+
+    Attributes:
+        delta: failure probability that reports state. The bounds do not use it.
+        guessed: True if `norm_bound` is only the first guess.
+    """
+
+    norm_bound: float  # B
+    delta: float = 0.1
+    guessed: bool = False
+
+    def __post_init__(self) -> None:
+        settle(self, norm_bound=checked_bound(self.norm_bound), delta=checked_delta(self.delta))
+        settle(self, guessed=flag("guessed", self.guessed))
+
+    @property
+    def stated_norm(self) -> float:
+        """The norm bound B."""
+        return self.norm_bound
+
+    @property
+    def weighs(self) -> bool:
+        """False, since an answer with a noise of its own is no value of f."""
+        return False
+
+    def check(self, policy: Policy) -> None:
+        """Raises `InvalidInput` if the kernel is fitted or f drifts."""
+        super().check(policy)
+        _check_one_function("The width without noise", policy)
+
+    @property
+    def valid_for(self) -> str:
+        """Claim "f", unless the norm was guessed."""
+        return "none" if self.guessed else "f"
+
+    def suits(self, policy: Policy) -> bool:
+        """Returns True if there is no noise."""
+        return bool(policy.noise == 0.0)
+
+    def guess(self) -> LeastNorm:
+        """Returns the least norm that the answers need, which may refute a norm bound that was given."""
+        return LeastNorm(self)
+
+    def for_noise(self, noise: float | None, regularization: float) -> Confidence:
+        """Returns these bounds, or those for a constraint with noise."""
+        if noise == 0.0:
+            return self
+        return AnyRidge(
+            norm_bound=self.norm_bound, noise=noise or 0.0, regularization=regularization, delta=self.delta,
+            guessed=self.guessed,
+        )  # fmt: skip
+
+    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002
+        """Returns the width, or B if the answers refute B."""
+        posterior = progress.posterior if progress.answers is None else progress.answers
+        bound = progress.norm(self.norm_bound)
+        left = 1.0 - posterior.quadratic_form / bound**2  # type: ignore[attr-defined]  # `check` refuses other ones.
+        return bound * math.sqrt(1.0 if left < -ROUNDING else max(left, ROUNDING))
+
+
+@final
+class LeastNorm(DoubledNorm):
+    """The least norm of a function that gives the answers, up to lambda, against the norm bound.
+
+    A bound that is guessed is doubled until it is twice the least norm. A bound that is given stays, because answers
+    with noise need any norm: `remarks` has the sentence.
+
+    Attributes:
+        bound: current B.
+        history: (round, B) of the first value and of each replacement.
+    """
+
+    _least = 0.0
+
+    def check(self, rounds: int, posterior: Posterior) -> None:
+        """Computes the least norm."""
+        self._least = math.sqrt(posterior.quadratic_form)  # type: ignore[attr-defined]
+        if self._confidence.guessed and self._least > self.bound:
+            self._double(rounds, 2.0 * self._least)
+
+    @property
+    def remarks(self) -> Mapping[str, str]:
+        """The sentence about answers that no function of this norm gives."""
+        if self._least**2 <= (1.0 + ROUNDING) * self.bound**2:
+            return {}
+        return {
+            "norm": f"The answers need a function of norm {numeral(self._least, 3)} or more, and `norm_bound` is "
+            f"{numeral(self.bound, 3)}: from here on nothing is proved. Usually answers at the same or nearly the same "
+            "point differ, so that there is noise although `noise` is 0, or the norm bound is too small. Give the "
+            "`noise`, or a larger `norm_bound`."
+        }
 
 
 def _whole(posterior: Posterior) -> ArmPosterior | AtPoints:
