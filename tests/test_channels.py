@@ -592,7 +592,7 @@ def test_it_is_written_and_read_back(name):
         ),
         (lambda: policy(constraints=nr.Safe(start=[[1.0]], scale=1.0), refit=nr.slots.Refit()), "certifies nothing"),
         (lambda: policy(constraints=nr.Safe(start=[[7.0]])), r"\[start\] \[7.0\] is not one of the arms"),
-        (lambda: policy(constraints=nr.Safe(start=[[1.0]])), r"\[constraints\] `scale` is missing"),
+        (lambda: policy(constraints=nr.Safe(start=[[1.0]])), r"\[constraints\] `slope` and `scale` are missing"),
         (lambda: nr.Safe(start=[]), "Without one nothing can be played safely"),
         (lambda: nr.EveryRound(count=0), "`count` is 0"),
         (lambda: nr.EveryRound(count=2, noise=[0.1]), "`noise` has 1 entry for 2 constraints"),

@@ -109,7 +109,7 @@ def test_after_a_restart_the_scale_is_learned_anew():
 
 
 def test_the_first_play_of_a_point_takes_its_risk_off_delta():
-    state = nr.Safe(start=[[2.0]], scale=25.0, delta=0.1).begin()
+    state = nr.Safe(start=[[2.0]], scale=25.0, delta=0.1).begin(None)
     limits = [SimpleNamespace(mean=np.array([-2.0]), std=np.array([1.0]))]
     for number, (place, left) in enumerate([(2.0, 0.1), (3.0, 0.1 - norm.sf(2.0)), (3.0, 0.1 - norm.sf(2.0))]):
         state.asked(SimpleNamespace(number=number, point=np.array([place]), context=None), lambda: limits)

@@ -244,7 +244,7 @@ PARTS: dict[str, tuple[type, dict[str, Schema]]] = {
     "constraints": (Constraints, _named(
         on_average=Schema(OnAverage, _CHANNELS, without=_COUNT),
         every_round=Schema(EveryRound, _CHANNELS, without=_COUNT),
-        safe=Schema(Safe, {**_CHANNELS, "start": list[Any], "scale": float | str}, without=_COUNT),
+        safe=Schema(Safe, {**_CHANNELS, "start": list[Any], "scale": float | str, "slope": Any}, without=_COUNT),
         no_worse=Schema(NoWorse, {"than": Any, "span": list[float]}, without=_LOSSES),
     )),
     "series": (Series, _named(power=PowerSeries, even=EvenSeries)),

@@ -62,7 +62,7 @@ class Outputs:
         ]  # fmt: skip
         self.reward = OutputModel(policy, engine, rounds, seed=seed, index=0, late=late)
         self._share(self.reward)
-        self.dual = DualState() if self.rule is None else self.rule.begin()
+        self.dual = DualState() if self.rule is None else self.rule.begin(policy)
         self._waiting: list[Trial] = []  # trials whose constraint values came in, or that failed, since the last update
         self.reward.update_kernel()
 

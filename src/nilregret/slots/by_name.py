@@ -74,6 +74,8 @@ def parts_for_constraints(constraints: Constraints, policy: Policy) -> dict[str,
     """
     from .safe import Safe
 
+    if isinstance(constraints, Safe) and constraints.fitted:
+        return {"constraints": constraints, "explore": NoExploration()}
     if isinstance(constraints, Safe):
         fits = None if policy.refit is None else policy.refit.fitting
         if fits is not None and fits.noise == "unknown":

@@ -82,7 +82,6 @@ class Constraints(Part):
 
     on_average: ClassVar[bool] = False  # True if some rounds may make up for others
     by_sign: ClassVar[bool] = False  # True if only the sign of the bounds matters
-    fitted: ClassVar[bool] = True  # False if kernel and noise must be given, since they certify
     hallucinates: ClassVar[bool] = True  # True if pending trials may shrink the variance of a constraint
 
     def __post_init__(self) -> None:
@@ -128,6 +127,11 @@ class Constraints(Part):
                 f"`{type(self).__name__}` certifies by answers alone: leave `pending` out, or take `EveryRound`."
             )
         settle(self, pending=self._each("pending", self.pending))
+
+    @property
+    def fitted(self) -> bool:
+        """True unless kernel and noise must be given, since they certify."""
+        return True
 
     @property
     def objectives(self) -> int:
@@ -243,7 +247,7 @@ class Constraints(Part):
         """Returns the same constraints with their points encoded by the domain."""
         return self
 
-    def begin(self) -> DualState:
+    def begin(self, policy: Policy) -> DualState:  # noqa: ARG002
         """Returns the state before the first round. Most rules have an empty state."""
         return DualState()
 
@@ -434,7 +438,7 @@ class OnAverage(Constraints):
                 "number: take an upper confidence bound or Thompson sampling, or `EveryRound`."
             )
 
-    def begin(self) -> DualState:
+    def begin(self, policy: Policy) -> DualState:  # noqa: ARG002
         """Returns a state with prices of zero."""
         return _Prices(self)
 

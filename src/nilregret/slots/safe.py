@@ -17,10 +17,11 @@ from typing import Any, ClassVar, Literal, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._utils.checks import LARGEST_REWARD, Array, finite_array, number, one_of, settle
+from .._utils.checks import LARGEST_REWARD, Array, finite_array, flag, number, one_of, settle
 from .._utils.copying import Copyable
 from .._utils.numerals import numeral
 from ..domains.coordinates import named_points
+from ..domains.distances import Metric, Slope, has_names, packed
 from ..domains.domain import Domain, refuse_outside_limits
 from ..domains.search.boxes import AcquisitionFunction
 from ..errors import InvalidInput, NoRegretError
@@ -34,6 +35,7 @@ from .base import Policy
 from .constraints import Constraints, one_for
 from .envelope import DualState, Envelope, Expected, checked_delta
 from .feasibility import ANCHORS, AROUND, Mask, between, nearest, penalised, risk, violation
+from .slopes import SlopeState, judged_by_slopes
 
 CONTRADICTS = 4.0  # standard deviations: 1 of 16,000 values lies further off if the prior is right
 REPEATED = 6.0  # standard deviations at a point with an earlier value: 1 of 500 million values lies further off
@@ -208,10 +210,11 @@ SHARE = 0.2  # share of the remaining delta that one point may spend
 MOST_GOALS, MOST_PLACES = 64, 128  # largest numbers of goals and of certified points in the choice of a step
 INFORMS = 0.2  # prior deviations by which a reward must be able to move the goal, to be worth a step
 NO_SCALE = (
-    "`scale` is missing: `Safe` certifies by how large the constraint is, and a unit variance would be a guess, of "
-    "degrees, milliseconds or dollars a bad one. Give `scale`, a standard deviation of the constraint over the domain "
-    "in its own units (about a quarter of its range), or a `kernel` of the constraint, or have it learned from small "
-    "steps around `start` (`scale` 'learned')."
+    "`slope` and `scale` are missing: `Safe` certifies by how steep or how large the constraint is, and a unit would "
+    "be a guess, of degrees, milliseconds or dollars a bad one. Give `slope`, the largest change of the constraint per "
+    "unit of each parameter, with the largest error of a value as `noise`. Or give `scale`, a standard deviation of "
+    "the constraint over the domain in its own units (about a quarter of its range), or a `kernel` of the constraint, "
+    "or have it learned from small steps around `start` (`scale` 'learned')."
 )
 
 
@@ -221,13 +224,21 @@ NO_SCALE = (
 class Safe(Constraints):
     """No round may violate a constraint: only certified points are played, and those of `start`.
 
-    With certificate="posterior", a point is certified if its violation probability sum_j P(g_j > 0) is at most a fifth
-    of the remaining delta. Its first play spends that probability. From then on it stays certified: whether it violates
-    a constraint no longer matters for further rounds. Each probability is conditional on the data at the choice of the
-    point. Therefore a run of any length violates a constraint with probability at most delta. This holds for g_j that
-    are samples of the Gaussian process with Gaussian noise of the stated variance (the setting of Srinivas et al. 2010,
-    Theorem 1). With certificate="bounds", a point is certified if U_j <= 0 for all j, under the assumptions of the
-    bounds of `confidence`. These hold at all points at once, so they certify less.
+    With `slope`, a point is certified if some answer at x_i proves it: y_i + E + sum_p slope_p |x_p - x_ip| <= 0, with
+    the noise bound E (LoSBO: Fiedler, Menn, Kreiskoether & Trimpe 2024). If slopes and E are true, no run violates
+    anything, whatever the constraint is. The model of the constraint only guides, so it may be learned. If two answers
+    differ by more than slopes and 2 E allow, they are refuted: `ask` raises an error with both trials and what would
+    fit. The first play of a point needs more: slopes `caution` times as steep certify it, or a kernel that is given
+    finds a violation unlikely (0.05). So most slopes that are told too small are refuted before they do harm.
+
+    Without `slope` a model certifies. With certificate="posterior", a point is certified if its violation probability
+    sum_j P(g_j > 0) is at most a fifth of the remaining delta. Its first play spends that probability. From then on it
+    stays certified: whether it violates a constraint no longer matters for further rounds. Each probability is
+    conditional on the data at the choice of the point. Therefore a run of any length violates a constraint with
+    probability at most delta. This holds for g_j that are samples of the Gaussian process with Gaussian noise of the
+    stated variance (the setting of Srinivas et al. 2010, Theorem 1). With certificate="bounds", a point is certified if
+    U_j <= 0 for all j, under the assumptions of the bounds of `confidence`. These hold at all points at once, so they
+    certify less.
 
     A point where the observed values of some g_j are above 0 on average is not certified, whatever the kernel, not even
     in `start`. If nothing else is left, the point of `start` with the lowest values is played, with a warning. A value
@@ -244,6 +255,14 @@ class Safe(Constraints):
 
     Attributes:
         start: points `(k, d)`, or dictionaries of parameters, that satisfy all constraints for sure, in every context.
+        slope: largest change of each g_j per unit of a parameter (per decade, if it is logarithmic), by name. Of a
+            choice, the largest change between any two options, a table `{"low": {"high": 8.0}}`, or None to never
+            change it. Without names, a number for all coordinates, or one for each. One for all constraints, or a tuple
+            of m. Parameters of a context may be named, so that answers count under other contexts.
+        noise: with `slope`, E: the largest error of a constraint value. Without, a standard deviation.
+        independent: with `slope`, whether errors are independent with mean 0. Averages of repeated values then bound g
+            more closely, but with probability `delta` at some point.
+        caution: with `slope`, the factor of the first play of a point. 1 takes slopes as they are told.
         scale: standard deviation of each g_j over the domain, in its units, one for all or a tuple of m. The kernel (of
             the constraint or the policy) is brought to this scale. It is needed unless `kernel` is given. "learned"
             takes a large scale and a short lengthscale given the data (`nilregret.slots.constraints`). Then
@@ -263,11 +282,13 @@ class Safe(Constraints):
     """
 
     start: Sequence[Any]
+    slope: Slope | None = None
     scale: float | str | tuple[float | str, ...] | None = None
     certificate: Literal["posterior", "bounds"] = "posterior"
     delta: float = 0.05
+    independent: bool = False
+    caution: float = 1.5
 
-    fitted: ClassVar[bool] = False
     hallucinates: ClassVar[bool] = False  # A variance that counts missing rewards as observed certifies nothing.
 
     def __post_init__(self) -> None:
@@ -286,6 +307,14 @@ class Safe(Constraints):
             settle(self, start=tuple(map(dict, named)))
         if self.scale is not None:
             settle(self, scale=self._each("scale", self.scale, _checked_scale))
+        why = "It multiplies the slopes for the first play of a point."
+        settle(
+            self,
+            independent=flag("independent", self.independent),
+            caution=number("caution", self.caution, low=1.0, high=LARGEST_REWARD, why=why),
+        )
+        if self.slope is not None:
+            self._settle_slope()
         if any(self.learns(j) and one_for(self.prior_mean, j) for j in range(self.count)):
             raise InvalidInput(
                 "`scale` 'learned' is learned from how far the values told lie from the border, and a `prior_mean` "
@@ -296,6 +325,38 @@ class Safe(Constraints):
             certificate=one_of("certificate", self.certificate, ["posterior", "bounds"]),
             delta=checked_delta(self.delta),
         )
+
+    def _settle_slope(self) -> None:
+        slope = packed(self.slope)
+        each = isinstance(slope, tuple) and self.count > 1 and not has_names(slope)
+        settle(self, slope=self._each("slope", slope) if each else slope)
+        if self.noise is None:
+            raise InvalidInput(
+                "`slope` is given, and `noise` is missing: it is the largest error of a constraint value, in its "
+                "units. Give a bound that no error exceeds, such as four standard deviations of a sensor, or 0."
+            )
+        if self.certificate != "posterior" or any(self.learns(j) for j in range(self.count)):
+            raise InvalidInput(
+                "`slope` certifies by itself: leave `certificate` out, and `scale` or give a number. The scale only "
+                "guides which certified point is played."
+            )
+
+    @property
+    def fitted(self) -> bool:
+        """True if kernels of the constraints may be learned, since slopes certify and kernels only guide."""
+        return self.slope is not None
+
+    def _slope(self, j: int) -> Slope:
+        each = isinstance(self.slope, tuple) and self.count > 1 and not has_names(self.slope)
+        return self.slope[j] if each else self.slope  # type: ignore[return-value,index]
+
+    def metrics(self, domain: Domain, context: Domain | None) -> list[Metric]:
+        """Returns the distance of each constraint.
+
+        Raises:
+            InvalidInput: `slope` is missing for a parameter, is 0, or names no parameter.
+        """
+        return [Metric(self._slope(j), domain, context) for j in range(self.count)]
 
     def within(self, domain: Domain) -> Safe:
         """Returns the constraints with the points of `start` encoded by the domain."""
@@ -310,6 +371,9 @@ class Safe(Constraints):
     def kernel_of(self, policy: Policy, j: int) -> Kernel:
         """Returns the kernel of constraint j, counted from 0, at the stated scale."""
         kernel, scale = super().kernel_of(policy, j), one_for(self.scale, j)
+        if self.slope is not None and scale is None and self.kernel is None and policy.refit is None:
+            reach = Metric(self._slope(j), policy.domain, policy.context).reach
+            scale = reach / 4.0 if reach > 0.0 else None  # about a quarter of the range
         if not isinstance(scale, float):
             return kernel
         return (scale / prior_std(policy.domain, policy.context, kernel)) ** 2 * kernel
@@ -329,7 +393,9 @@ class Safe(Constraints):
         bounds must be proved.
         """
         super().check(policy)
-        if self.scale is None and self.kernel is None:
+        if self.slope is not None:
+            self.metrics(policy.domain, policy.context)
+        elif self.scale is None and self.kernel is None:
             raise InvalidInput(
                 NO_SCALE, advice="Such as `nr.Safe(start=points, scale=25.0, noise=0.5)`.", places=("constraints",)
             )
@@ -338,7 +404,7 @@ class Safe(Constraints):
                 f"`{type(policy.explore).__name__}` forces rounds that nothing has certified, and `Safe` plays nothing "
                 "else: leave `explore` out, or take `EveryRound`."
             )
-        if policy.refit is not None:
+        if policy.refit is not None and not self.fitted:
             raise InvalidInput(
                 "`Safe` certifies by a kernel that is given; one that is learned certifies nothing. Leave `refit` out, "
                 "or take `EveryRound`."
@@ -371,13 +437,29 @@ class Safe(Constraints):
                     advice="Such as those of `gp_ucb`.",
                 )
 
-    def begin(self) -> DualState:
+    def of_channel(self, policy: Policy, j: int) -> dict[str, Any]:
+        """Returns the parts that constraint j, counted from 0, has of its own. Half of a noise bound is its std."""
+        if self.slope is None:
+            return super().of_channel(policy, j)
+        noise = tuple(0.5 * one_for(self.noise, i) for i in range(self.count))
+        return Constraints.of_channel(replace(self, noise=noise), policy, j)
+
+    def begin(self, policy: Policy) -> DualState:
         """Returns a state without plays, with all of delta."""
+        if self.slope is not None:
+            noise = np.array([one_for(self.noise, j) for j in range(self.count)], dtype=np.float64)
+            metrics = self.metrics(policy.domain, policy.context)
+            return SlopeState(
+                np.array(self.start), metrics, noise, delta=self.delta if self.independent else None,
+                caution=self.caution, modelled=policy.refit is None,
+            )  # fmt: skip
         learned = any(self.learns(j) for j in range(self.count))
         return SafetyState(np.array(self.start), self.delta, bounded=self.certificate == "bounds", learned=learned)
 
     def judged(self, scores: Array, view: TableView | PointView) -> Array:
         """Returns the scores of the certified candidates, or singles out a step towards a goal."""
+        if self.slope is not None:
+            return judged_by_slopes(scores, view)
         limits = view.limits()
         safe, unsafe = self._safe(limits, view.points, view.dual_state, view.context)
         if not (safe & np.isfinite(scores)).any():
@@ -485,6 +567,8 @@ class Safe(Constraints):
 
     def certain(self, limits: Sequence[Envelope], points: Array, state: DualState, context: Array | None) -> Array:
         """Returns 1.0 for points that are certified now and 0.0 for the others."""
+        if isinstance(state, SlopeState):
+            return state.certified(points, context).astype(np.float64)
         return self._safe(limits, points, state, context)[0].astype(np.float64)
 
 

@@ -615,7 +615,7 @@ class Queries(Generic[D]):
     @property
     def remarks(self) -> Mapping[str, str]:
         """Sentences, by kind, about data that the last decision contradicts, such as values told under `nr.Safe`."""
-        return self.replica.state.remarks
+        return self.replica.current().remarks
 
     @property
     def saturated(self) -> bool:

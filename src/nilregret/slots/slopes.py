@@ -1,0 +1,394 @@
+"""A certificate by slopes: the points that are safe whatever the constraint is, if it is no steeper than stated.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| E_j | `noise` | bound of the noise: abs(y - g_j(x)) <= E_j | (m,) |
+| d_j | `metrics` | distance of two points in units of g_j (`nilregret.domains.distances`) | |
+| u_j, l_j | `high`, `low` | bounds of g_j at a place with answers: least y + E_j, largest y - E_j | (k, m) |
+| U_j, L_j | `upper`, `lower` | bounds everywhere: min_i u_ij + d_j(x_i, x), max_i l_ij - d_j(x_i, x) | (n, m) |
+
+A point is certified if U_j <= 0 for all j (LoSBO: Fiedler, Menn, Kreiskoether & Trimpe 2024). This holds for certain if
+slopes and noise bound are true. If two answers differ by more than d_j + 2 E_j, slopes or noise bound are not true.
+
+The first play of a point needs one thing more, so that slopes told too small are refuted before they do harm. Either
+slopes `caution` times as steep certify it, too, or the model of the constraint finds a violation unlikely. A model that
+is learned has no say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, final
+
+import numpy as np
+import numpy.typing as npt
+
+from .._utils.checks import Array
+from .._utils.copying import Copyable
+from .._utils.numerals import numeral
+from ..domains.distances import UP, Metric
+from ..errors import NoRegretError
+from ..storage.record import Trial
+from ..theory.fronts import LEAST_STD, log_distribution
+from .acquisition import PointView, TableView
+from .envelope import DualState, Expected
+from .feasibility import admitted, risk
+
+CONSENT = 0.05  # largest probability of a violation, by the model of the constraint, with which it agrees
+PATIENCE = 16  # values at the points of `start`, after which something else should be certified
+MOST_GOALS, MOST_PLACES = 64, 256  # largest numbers of goals and of certified points in the choice of a step
+PAYS = 0.1  # share of a goal's gap that a step is expected to close at least
+FINE = 0.02  # share of the size of a constraint that a step is expected to gain at least
+DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
+SLACK = 1e-9  # relative excess of a difference over its bound that rounding may cause
+
+Mask = npt.NDArray[np.bool_]
+
+
+class Refutation(NamedTuple):
+    """Two answers that contradict slopes and noise bound.
+
+    Attributes:
+        trials: numbers of the two, the later one first.
+        sentence: with numbers.
+    """
+
+    trials: tuple[int, int]
+    sentence: str
+
+
+class _Place(NamedTuple):
+    """The answers at one (context, point) row.
+
+    Attributes:
+        row: `(D,)`.
+        high: least y + E, `(m,)`.
+        low: largest y - E, `(m,)`.
+        high_by: number of the trial of each `high`, `(m,)`.
+        low_by: number of the trial of each `low`, `(m,)`.
+        total: sum of the values, `(m,)`.
+        values: number of values.
+        order: number of places with answers before this one, and 1.
+    """
+
+    row: Array
+    high: Array
+    low: Array
+    high_by: npt.NDArray[np.intp]
+    low_by: npt.NDArray[np.intp]
+    total: Array
+    values: int
+    order: int
+
+
+@final
+class SlopeState(Copyable, DualState):
+    """The bounds of constraints at the places with answers, and two answers that contradict each other.
+
+    Args:
+        start: points `(k, d)` that are stated to be safe.
+        metrics: distance of each constraint.
+        noise: E of each constraint, `(m,)`.
+        delta: probability that averages of independent noise are further off, or None for bounds of single values.
+        caution: factor of the slopes by which a point is certified if the model does not agree.
+        modelled: whether the model of the constraint has a say.
+    """
+
+    OWNED = ("_places", "_told")
+
+    def __init__(
+        self, start: Array, metrics: Sequence[Metric], noise: Array, *, delta: float | None, caution: float,
+        modelled: bool,
+    ) -> None:  # fmt: skip
+        self.start, self.metrics, self.noise, self._delta = start, tuple(metrics), noise, delta
+        self.caution, self.modelled = caution, modelled
+        self._told: list[tuple[int, Array, Array]] = []  # trial, row, values
+        self._places: dict[bytes, _Place] = {}
+        self._first = 0
+        self._table: tuple[Array, Array, Array] | None = None
+        self.refuted: Refutation | None = None
+
+    # -- answers -------------------------------------------------------------------------------------------------
+
+    def hear(self, trial: Trial, expected: Callable[[], list[Expected]]) -> None:  # noqa: ARG002
+        """Records the constraint values of a trial, and whether they contradict earlier ones."""
+        if trial.number < self._first or trial.constraints is None:
+            return
+        row = self.rows(trial.point[None], trial.context)[0]
+        self._told.append((trial.number, row, trial.constraints))
+        self._take(trial.number, row, trial.constraints)
+
+    def forget_before(self, first: int) -> None:
+        """Drops the values of earlier trials."""
+        kept = [told for told in self._told if told[0] >= first]
+        self._first = first
+        if len(kept) < len(self._told):
+            self._told, self._places, self._table, self.refuted = [], {}, None, None
+            for told in kept:
+                self._told.append(told)
+                self._take(*told)
+
+    def _take(self, number: int, row: Array, values: Array) -> None:
+        key, by = row.tobytes(), np.full(len(values), number)
+        high, low, old = values + self.noise, values - self.noise, self._places.get(key)
+        place = _Place(row, high, low, by, by, values, 1, len(self._places) + 1)
+        if old is not None:
+            place = _Place(
+                row, np.minimum(old.high, high), np.maximum(old.low, low), np.where(high < old.high, by, old.high_by),
+                np.where(low > old.low, by, old.low_by), old.total + values, old.values + 1, old.order,
+            )  # fmt: skip
+        self._places[key] = place if self._delta is None else self._averaged(place, self._delta)
+        self._table = None
+        if self.refuted is None:
+            self._check(self._places[key])
+
+    def _averaged(self, place: _Place, delta: float) -> _Place:
+        """Returns the place with the bounds of the average of its values, if they are narrower.
+
+        Azuma and Hoeffding: P(abs(average - g) >= E sqrt(2 log(2 / p) / n)) <= p. All places and counts share delta:
+        p = delta / m (6 / pi^2)^2 / (k n)^2 at the k-th place.
+        """
+        share = delta / len(self.noise) * (6.0 / math.pi**2) ** 2 / (place.order * place.values) ** 2
+        half = self.noise * math.sqrt(2.0 * math.log(2.0 / share) / place.values)
+        average = place.total / place.values
+        return place._replace(high=np.minimum(place.high, average + half), low=np.maximum(place.low, average - half))
+
+    def _check(self, place: _Place) -> None:
+        """Finds the answers that contradict those of a place most."""
+        rows, high, low = self.table
+        worst, found = 0.0, None
+        for j, metric in enumerate(self.metrics):
+            far = metric(place.row[None], rows)[0]
+            allowed = far + SLACK * (np.abs(high[:, j]) + np.abs(place.low[j]) + 2.0 * self.noise[j])
+            for sign, excess in ((1, place.low[j] - high[:, j] - allowed), (-1, low[:, j] - place.high[j] - allowed)):
+                if len(excess) and float(excess.max()) > worst:
+                    i = int(excess.argmax())
+                    other = list(self._places.values())[i]
+                    above, below = (place, other) if sign > 0 else (other, place)
+                    worst, found = float(excess[i]), (j, above, below, float(far[i]))
+        if found is not None:
+            self.refuted = self._refutation(*found)
+
+    def _refutation(self, j: int, above: _Place, below: _Place, far: float) -> Refutation:
+        first, second = int(above.low_by[j]), int(below.high_by[j])
+        gap = float(above.low[j] - below.high[j]) + 2.0 * float(self.noise[j])
+        factor, noise = self.fitting(j)
+        steeper = (
+            "No slope fits all answers"
+            if math.isinf(factor)
+            else f"Slopes {numeral(factor, 3)} times as steep fit all answers"
+        )
+        return Refutation(
+            (max(first, second), min(first, second)),
+            f"Trials {min(first, second)} and {max(first, second)} refute the certificate: their values of constraint "
+            f"{j + 1} differ by {numeral(gap)}, and `slope` allows {numeral(far / UP)} between their points, the noise "
+            f"bound {numeral(2.0 * float(self.noise[j]))} more. So nothing is certified any more, and no further trial "
+            "is asked. Usually a slope is too small for the units of its parameter, `noise` is a standard deviation "
+            f"and no bound, or the constraint has changed. {steeper}, or a `noise` of {numeral(noise)}. Make a policy "
+            "with one of them, and let a new study take over these trials (`add_from`).",
+        )
+
+    def fitting(self, j: int) -> tuple[float, float]:
+        """Returns the least factor of the slopes, and the least noise bound, that fit all values of constraint j."""
+        rows, high, low = self.table
+        factor, excess = 1.0, 0.0
+        for i in range(len(rows)):
+            far = self.metrics[j](rows[i : i + 1], rows)[0]
+            gap = low[i, j] - high[:, j]
+            excess = max(excess, float((gap - far).max()))
+            apart = (far > 0.0) & np.isfinite(far)
+            ratio = np.divide(gap, far, out=np.where(gap > 0.0, np.inf, 0.0), where=apart)
+            factor = max(factor, float(np.where(np.isinf(far), 0.0, ratio).max()))
+        return factor * UP, float(self.noise[j]) + 0.5 * excess * UP
+
+    # -- bounds --------------------------------------------------------------------------------------------------
+
+    @property
+    def table(self) -> tuple[Array, Array, Array]:
+        """Rows `(k, D)` of the places with answers, and the bounds there, `(k, m)` each."""
+        if self._table is None:
+            places, m = list(self._places.values()), len(self.noise)
+            rows = np.array([place.row for place in places]).reshape(-1, self.metrics[0].weights.size)
+            high, low = (np.array([each[i] for each in places]).reshape(-1, m) for i in (1, 2))
+            self._table = rows, high, low
+        return self._table
+
+    def rows(self, points: Array, context: Array | None) -> Array:
+        """Returns (context, point) rows `(n, D)`."""
+        return points if context is None else np.hstack([np.repeat(context[None], len(points), axis=0), points])
+
+    def known(self, context: Array | None) -> tuple[Array, Array, Array]:
+        """Returns `table` with the points of `start`, which are stated to be at most 0 under every context.
+
+        A point of `start` that an answer shows to be above 0 is not among them.
+        """
+        rows, high, low = self.table
+        start, m = self.rows(self.start, context), len(self.noise)
+        start = start[~self._refuted(start)]
+        stated = np.zeros((len(start), m))
+        return np.concatenate([rows, start]), np.concatenate([high, stated]), np.concatenate([low, stated - np.inf])
+
+    def _refuted(self, start: Array) -> Mask:
+        rows, _, low = self.table
+        found = np.zeros(len(start), dtype=bool)
+        for j, metric in enumerate(self.metrics if len(rows) else ()):
+            found |= (low[:, j] - metric(start, rows)).max(axis=1) > 0.0
+        return found
+
+    def bounds(self, points: Array, context: Array | None, *, factor: float = 1.0) -> tuple[Array, Array]:
+        """Returns L and U at points `(n, d)` under a context, each `(n, m)`, infinite where no answer says anything.
+
+        Args:
+            points: `(n, d)`.
+            context: of the round, or None.
+            factor: of the slopes of U.
+        """
+        rows, (places, high, low) = self.rows(points, context), self.known(context)
+        lower, upper = np.full((len(rows), len(self.noise)), -np.inf), np.full((len(rows), len(self.noise)), np.inf)
+        for j, metric in enumerate(self.metrics if len(places) else ()):
+            far = metric(rows, places)
+            lower[:, j], upper[:, j] = (low[:, j] - far).max(axis=1), (high[:, j] + factor * far).min(axis=1)
+        return lower, upper
+
+    def certified(self, points: Array, context: Array | None) -> Mask:
+        """Returns a mask `(n,)` of the certified points."""
+        if self.refuted is not None:
+            return np.zeros(len(points), dtype=bool)
+        return allowed(*self.bounds(points, context))
+
+    def evidence(self, point: Array, context: Array | None, j: int) -> tuple[int, float, float] | None:
+        """Returns what bounds constraint j at a point: a trial, the bound at its point, and the distance from it."""
+        rows, high, _ = self.table
+        if not len(rows):
+            return None
+        far = self.metrics[j](self.rows(point[None], context), rows)[0]
+        i = int((high[:, j] + far).argmin())
+        if np.isinf(far[i]):
+            return None
+        return int(list(self._places.values())[i].high_by[j]), float(high[i, j]), float(far[i]) / UP
+
+    # -- remarks -------------------------------------------------------------------------------------------------
+
+    @property
+    def remarks(self) -> Mapping[str, str]:
+        """Warnings by kind: refuted slopes, an unsafe `start`, or one too close to the limit for the noise."""
+        if self.refuted is not None:
+            return {"refuted": self.refuted.sentence}
+        said = {}
+        unsafe = [place for place in self._places.values() if self._is_start(place) and (place.low > 0.0).any()]
+        if unsafe:
+            said["unsafe start"] = self._of_start(unsafe[0])
+        if len(self._told) >= PATIENCE and all(map(self._is_start, self._places.values())) and self._is_tight():
+            said["stuck"] = (
+                f"{len(self._told)} values have been told at points of `start`, and none is further below 0 than the "
+                f"noise bound {numeral(float(self.noise.max()))}. So nothing else is certified. Give a `start` further "
+                "from the limit, a smaller noise bound if it is true, or `independent=True` if it is."
+            )
+        return said
+
+    def _is_start(self, place: _Place) -> bool:
+        return bool((place.row[-self.start.shape[1] :] == self.start).all(axis=1).any())
+
+    def _is_tight(self) -> bool:
+        return all((place.high >= 0.0).any() for place in self._places.values())
+
+    def _of_start(self, place: _Place) -> str:
+        j = int(place.low.argmax())
+        value = float(place.low[j] + self.noise[j])
+        return (
+            f"A point of `start` violates constraint {j + 1}: trial {int(place.low_by[j])} told {numeral(value)} "
+            f"there, which is above 0 by more than the noise bound {numeral(float(self.noise[j]))}. So it is not "
+            "played again. Usually the values do not lie at 0 where the limit is just met, or have the other sign."
+        )
+
+    def refuse(self) -> None:
+        """Raises `NoRegretError` if slopes or noise bound are refuted."""
+        if self.refuted is not None:
+            raise NoRegretError(self.refuted.sentence)
+
+    def refuse_empty(self) -> None:
+        """Raises `NoRegretError`, since nothing that may be played is certified."""
+        unsafe = self.remarks.get("unsafe start")
+        raise NoRegretError(
+            f"{unsafe} No other point is certified, so there is nothing left to play."
+            if unsafe
+            else "Nothing that may be played now is certified as safe: the points of `start` are not among it, or have "
+            "failed. Let more be played, or begin again with another `start`."
+        )
+
+
+def allowed(lower: Array, upper: Array) -> Mask:
+    """Returns a mask `(n,)` of the points with bounds `(n, m)` that may be played."""
+    return np.asarray((upper <= 0.0).all(axis=1) & (lower <= 0.0).all(axis=1))
+
+
+def judged_by_slopes(scores: Array, view: TableView | PointView) -> Array:
+    """Returns the scores of the certified candidates, or singles out a step towards a goal.
+
+    A goal is a better point that is not certified and safe as the model expects. A step is a certified point. It pays
+    if its answer is expected to bring the upper bound at the goal down. GoOSE (Turchetta, Berkenkamp & Krause 2019)
+    expands in the same way, only where it may raise the best safe reward.
+
+    Args:
+        scores: scores `(n,)`, -inf where a candidate may not be played.
+        view: the round, with a `SlopeState`.
+    """
+    state = view.dual_state
+    if not isinstance(state, SlopeState):
+        raise TypeError("The state of a certificate by slopes is a `SlopeState`.")
+    state.refuse()
+    lower, upper = state.bounds(view.points, view.context)
+    safe = allowed(lower, upper) & np.isfinite(scores)
+    if state.caution > 1.0:
+        careful = state.bounds(view.points, view.context, factor=state.caution)[1].max(axis=1) <= 0.0
+        safe &= careful | (risk(view.limits()) <= CONSENT) if state.modelled else careful
+    if not safe.any():
+        if np.isfinite(scores).any():
+            state.refuse_empty()
+        return np.full(len(scores), -np.inf)
+    certified = np.where(safe, scores, -np.inf)
+    possible = ~safe & (lower <= 0.0).all(axis=1) & np.isfinite(upper).all(axis=1) & (scores > certified.max())
+    if possible.any():
+        goals = np.flatnonzero(possible & admitted(view.limits()))
+        goals = goals[np.argsort(-scores[goals], kind="stable")[:MOST_GOALS]]
+        place = _step(goals, np.flatnonzero(safe), scores, upper, view, state) if len(goals) else None
+        if place is not None:
+            chosen = np.full(len(scores), -np.inf)
+            chosen[place] = 0.0
+            return chosen
+    return certified
+
+
+def _step(
+    goals: npt.NDArray[np.intp], places: npt.NDArray[np.intp], scores: Array, upper: Array,
+    view: TableView | PointView, state: SlopeState,
+) -> int | None:  # fmt: skip
+    """Returns the certified point that brings the bounds at the best goal down most, or None if no step pays."""
+    limits, sizes = view.limits(), view.limit_sizes
+    mean, std = (np.array([getattr(limit, name) for limit in limits]).T for name in ("mean", "std"))
+    told = mean + state.noise  # u_j after an answer there, as expected
+    hope = ((upper[places] - told[places] + std[places]) / sizes).max(axis=1)
+    places = places[np.argsort(-hope, kind="stable")[:MOST_PLACES]]
+    rows = state.rows(view.points, view.context)
+    gap, gain = np.zeros(len(goals)), np.zeros((len(places), len(goals)))
+    for j, metric in enumerate(state.metrics):
+        open_ = np.maximum(upper[goals, j], 0.0) / sizes[j]
+        # U at the goal falls from `upper` to u_j + d_j. Below 0 it need not fall.
+        fall = upper[goals, j] - told[places, j][:, None] - metric(rows[places], rows[goals])
+        gain += np.minimum(_expected(fall / sizes[j], std[places, j][:, None] / sizes[j]), open_)
+        gap += open_
+    best = gain.max(axis=0)
+    paying = (best >= PAYS * gap) & (best >= FINE)
+    if not paying.any():
+        return None
+    goal = int(np.where(paying, scores[goals], -np.inf).argmax())
+    return int(places[gain[:, goal].argmax()])
+
+
+def _expected(mean: Array, std: Array) -> Array:
+    """Returns E[max(X, 0)] of a normal X."""
+    std = np.maximum(std, LEAST_STD)
+    z = mean / std
+    found = mean * np.exp(log_distribution(z)) + std * DENSITY * np.exp(-0.5 * z * z)
+    return np.asarray(np.where(np.isfinite(mean), found, 0.0))

@@ -1,0 +1,127 @@
+"""The certificate by slopes: distances in the user's units, what is certified, and what refutes it."""
+
+import numpy as np
+import pytest
+
+import nilregret as nr
+from nilregret.domains.distances import Metric
+from nilregret.errors import InvalidInput, NoRegretError
+
+HEATER = nr.Space(
+    power=nr.Float(0, 100), rate=nr.Float(0.001, 10, log=True), count=nr.Int(1, 9), fan=nr.Choice("low", "mid", "high")
+)
+SLOPE = {"power": 0.9, "rate": 2.0, "count": 0.5, "fan": {"low": {"mid": 3.0}, "high": {"mid": 4}}}
+LINE = nr.Arms.grid(0, 10, 11)
+KERNEL = nr.SquaredExponential(2.0)
+
+
+def line(**more):
+    part = nr.Safe(start=[[0.0]], **{"slope": 1.0, "noise": 0.1, **more})
+    return nr.Study(nr.gp_ucb(LINE, KERNEL, noise=0.1, constraints=part), seed=0)
+
+
+def distance(one, other, slope=SLOPE):
+    rows = HEATER.inside("points", [one, other])
+    return float(Metric(slope, HEATER, None)(rows[:1], rows[1:])[0, 0])
+
+
+def test_distances_are_in_the_users_units():
+    one = {"power": 20, "rate": 0.01, "count": 2, "fan": "low"}
+    for change, expected in (
+        ({"power": 30}, 9.0),
+        ({"rate": 1.0}, 4.0),  # two decades
+        ({"count": 7}, 2.5),
+        ({"fan": "mid"}, 3.0),
+        ({"fan": "high"}, 7.0),  # over "mid"
+        ({"power": 10, "fan": "mid", "rate": 0.001}, 14.0),
+    ):
+        assert distance(one, {**one, **change}) == pytest.approx(expected, rel=1e-6)
+    assert distance(one, {**one, "fan": "mid"}, {**SLOPE, "fan": 5}) == pytest.approx(5.0)
+    assert distance(one, {**one, "fan": "mid"}, {**SLOPE, "fan": None}) == np.inf
+    assert distance(one, {**one, "power": 21}, {**SLOPE, "power": None}) == np.inf
+
+
+@pytest.mark.parametrize(
+    ("slope", "message"),
+    [
+        ({**SLOPE, "power": 0}, r"`slope\['power'\]` is 0"),
+        ({**SLOPE, "power": -1}, "power"),
+        ({name: each for name, each in SLOPE.items() if name != "rate"}, "says nothing of parameter `rate`"),
+        ({**SLOPE, "powr": 1.0}, "misspelt"),
+        ({**SLOPE, "fan": {"low": {"hgh": 1.0}}}, "names the option 'hgh'"),
+        ({**SLOPE, "fan": {"low": 3.0}}, "table such as"),
+        ({**SLOPE, "power": {"a": 1}}, "is a number, so give one"),
+        (2.0, "the parameters have names"),
+    ],
+)
+def test_a_slope_that_says_too_little_is_refused(slope, message):
+    part = nr.Safe(start=[{"power": 20, "rate": 0.01, "count": 2, "fan": "low"}], slope=slope, noise=0.1)
+    with pytest.raises(InvalidInput, match=message):
+        nr.gp_ucb(HEATER, nr.kernel_for(HEATER), noise=0.1, constraints=part)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"noise": None}, "`noise` is missing"),
+        ({"certificate": "bounds"}, "certifies by itself"),
+        ({"scale": "learned"}, "certifies by itself"),
+        ({"caution": 0.5}, "caution"),
+        ({"slope": [1.0, 2.0]}, "1 coordinate without names"),
+    ],
+)
+def test_other_certificates_are_refused_beside_slopes(more, message):
+    with pytest.raises(InvalidInput, match=message):
+        line(**more)
+
+
+def test_certified_is_what_an_answer_proves():
+    study = line()
+    assert study.feasible().tolist() == [1.0] + [0.0] * 10
+    study.add([0.0], 0.0, constraints=[-3.2])  # 0.1 of noise leaves 3.1
+    assert study.feasible().tolist() == [1.0] * 4 + [0.0] * 7
+    study.add([3.0], 0.0, constraints=[-4.0])
+    assert study.feasible().tolist() == [1.0] * 7 + [0.0] * 4
+    assert study.ask().arm in (0, 1, 2, 3, 4, 5, 6)
+
+
+def test_two_answers_refute_the_slopes():
+    study = line()
+    study.add([0.0], 0.0, constraints=[-5.0])
+    study.add([2.0], 0.0, constraints=[-1.0])  # 4 apart, and 2 + 0.2 are allowed
+    said = study.remarks["refuted"]
+    for words in ("Trials 0 and 1", "differ by 4", "allows 2", "0.2 more", "1.9 times", "`noise` of 1"):
+        assert words in said
+    assert not study.feasible().any()
+    with pytest.raises(NoRegretError, match="Trials 0 and 1 refute"):
+        study.ask()
+    steeper = line(slope=1.91)
+    for trial in study.trials:
+        steeper.add(trial.point, trial.reward, constraints=trial.constraints)
+    assert not steeper.remarks
+    assert steeper.feasible()[:2].all()
+
+
+def test_a_start_that_violates_is_not_played_again():
+    study = line()
+    study.tell(study.ask(), 0.0, constraints=[0.5])
+    assert "violates constraint 1: trial 0 told 0.5" in study.remarks["unsafe start"]
+    with pytest.raises(NoRegretError, match="nothing left to play"):
+        study.ask()
+
+
+def test_slopes_survive_json():
+    start = {"power": 20, "rate": 0.01, "count": 2, "fan": "low"}
+    part = nr.Safe(start=[start], slope=SLOPE, noise=0.1)
+    policy = nr.auto(HEATER, constraints=part)
+    again = nr.Policy.from_json(policy.to_json())
+    assert again == policy
+    assert hash(again.constraints) == hash(policy.constraints)
+
+
+def test_averages_of_independent_noise_are_narrower():
+    wide, close = line(slope=0.25, noise=1.0), line(slope=0.25, noise=1.0, independent=True, delta=0.1)
+    for study in (wide, close):
+        for _ in range(60):
+            study.add([0.0], 0.0, constraints=[-3.0])
+    assert close.feasible().sum() > wide.feasible().sum()
