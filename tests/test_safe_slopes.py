@@ -125,3 +125,21 @@ def test_averages_of_independent_noise_are_narrower():
         for _ in range(60):
             study.add([0.0], 0.0, constraints=[-3.0])
     assert close.feasible().sum() > wide.feasible().sum()
+
+
+@pytest.mark.parametrize(
+    ("more", "told", "words"),
+    [
+        ({"noise": 1.0}, -0.9, ("leave a margin of 0", "so nothing else is certified")),
+        ({"slope": 3.0}, -4.0, ("leave a margin of 3.9", "nearest other arm is 4.5 away", "finer arms")),
+        ({"slope": 3.0, "caution": 1.0}, -4.0, ()),
+    ],
+)
+def test_a_start_without_room_is_said(more, told, words):
+    study = line(**more)
+    for _ in range(8):
+        study.add([0.0], 0.0, constraints=[told])
+    said = study.remarks.get("stuck", "")
+    assert bool(said) == bool(words)
+    for each in words:
+        assert each in said

@@ -22,7 +22,7 @@ from .._utils.copying import Copyable
 from .._utils.numerals import numeral
 from ..domains.coordinates import named_points
 from ..domains.distances import Metric, Slope, has_names, packed
-from ..domains.domain import Domain, refuse_outside_limits
+from ..domains.domain import Arms, Domain, refuse_outside_limits
 from ..domains.search.boxes import AcquisitionFunction
 from ..errors import InvalidInput, NoRegretError
 from ..kernels import Kernel
@@ -452,6 +452,7 @@ class Safe(Constraints):
             return SlopeState(
                 np.array(self.start), metrics, noise, delta=self.delta if self.independent else None,
                 caution=self.caution, modelled=policy.refit is None,
+                arms=policy.domain.points if isinstance(policy.domain, Arms) and policy.context is None else None,
             )  # fmt: skip
         learned = any(self.learns(j) for j in range(self.count))
         return SafetyState(np.array(self.start), self.delta, bounded=self.certificate == "bounds", learned=learned)

@@ -36,7 +36,7 @@ from .envelope import DualState, Expected
 from .feasibility import admitted, risk
 
 CONSENT = 0.05  # largest probability of a violation, by the model of the constraint, with which it agrees
-PATIENCE = 16  # values at the points of `start`, after which something else should be certified
+PATIENCE = 8  # values at the points of `start`, after which something else should be certified
 MOST_GOALS, MOST_PLACES = 64, 256  # largest numbers of goals and of certified points in the choice of a step
 PAYS = 0.1  # share of a goal's gap that a step is expected to close at least
 FINE = 0.02  # share of the size of a constraint that a step is expected to gain at least
@@ -93,16 +93,17 @@ class SlopeState(Copyable, DualState):
         delta: probability that averages of independent noise are further off, or None for bounds of single values.
         caution: factor of the slopes by which a point is certified if the model does not agree.
         modelled: whether the model of the constraint has a say.
+        arms: points `(n, d)` that may be played, or None if there are infinitely many, or contexts.
     """
 
     OWNED = ("_places", "_told")
 
     def __init__(
         self, start: Array, metrics: Sequence[Metric], noise: Array, *, delta: float | None, caution: float,
-        modelled: bool,
+        modelled: bool, arms: Array | None = None,
     ) -> None:  # fmt: skip
         self.start, self.metrics, self.noise, self._delta = start, tuple(metrics), noise, delta
-        self.caution, self.modelled = caution, modelled
+        self.caution, self.modelled, self.arms = caution, modelled, arms
         self._told: list[tuple[int, Array, Array]] = []  # trial, row, values
         self._places: dict[bytes, _Place] = {}
         self._first = 0
@@ -279,19 +280,44 @@ class SlopeState(Copyable, DualState):
         unsafe = [place for place in self._places.values() if self._is_start(place) and (place.low > 0.0).any()]
         if unsafe:
             said["unsafe start"] = self._of_start(unsafe[0])
-        if len(self._told) >= PATIENCE and all(map(self._is_start, self._places.values())) and self._is_tight():
-            said["stuck"] = (
-                f"{len(self._told)} values have been told at points of `start`, and none is further below 0 than the "
-                f"noise bound {numeral(float(self.noise.max()))}. So nothing else is certified. Give a `start` further "
-                "from the limit, a smaller noise bound if it is true, or `independent=True` if it is."
-            )
+        if len(self._told) >= PATIENCE and all(map(self._is_start, self._places.values())):
+            said |= self._of_margin()
         return said
+
+    def _of_margin(self) -> dict[str, str]:
+        """Returns a warning if the values at `start` leave no room for any other point."""
+        margin = max(float((-place.high).min()) for place in self._places.values())
+        nearest = math.inf if self.arms is None else self._nearest_arm()
+        if margin > 0.0 and (self.arms is None or margin >= nearest):
+            return {}
+        noise = numeral(float(self.noise.max()))
+        room = (
+            f"the nearest other arm is {numeral(nearest)} away by `slope`{self._with_caution()}, which is more. Take "
+            "finer arms, or a `start` further from the limit"
+            if margin > 0.0
+            else "so nothing else is certified. Give a `start` further from the limit"
+        )
+        return {
+            "stuck": f"{len(self._told)} values have been told at points of `start`. With the noise bound {noise} they "
+            f"leave a margin of {numeral(max(margin, 0.0))}, and {room}. A smaller noise bound, if it is true, "
+            "certifies more, and `independent=True` if the errors are."
+        }
+
+    def _with_caution(self) -> str:
+        return f" (with `caution` {numeral(self.caution)})" if self.caution > 1.0 else ""
+
+    def _nearest_arm(self) -> float:
+        """Returns the least distance from a point of `start` to another arm, by the largest of the constraints."""
+        if self.arms is None:
+            return math.inf
+        others = self.arms[~(self.arms[:, None] == self.start[None]).all(axis=2).any(axis=1)]
+        if not len(others):
+            return 0.0
+        far = np.max([metric(others, self.start) for metric in self.metrics], axis=0)
+        return self.caution * float(far.min())
 
     def _is_start(self, place: _Place) -> bool:
         return bool((place.row[-self.start.shape[1] :] == self.start).all(axis=1).any())
-
-    def _is_tight(self) -> bool:
-        return all((place.high >= 0.0).any() for place in self._places.values())
 
     def _of_start(self, place: _Place) -> str:
         j = int(place.low.argmax())
