@@ -77,7 +77,7 @@ def test_no_worse_arm_is_played_twice_and_the_regret_stops(kernel):
 
 
 def test_noise_0_plays_the_noise_free_rule_and_claims_f():
-    policy = nr.igp_ucb(ARMS, 4.0 * MATERN, noise=0, norm_bound=B)
+    policy = nr.igp_ucb(ARMS, 4.0 * MATERN, noise=np.int64(0), norm_bound=B)
     assert (policy.confidence, policy.regularization) == (NoiseFree(norm_bound=B), pytest.approx(4.0 * EXACT))
     assert policy.valid_for == "f"
     assert nr.Policy.from_json(policy.to_json()) == policy
@@ -97,6 +97,7 @@ def test_noise_0_plays_the_noise_free_rule_and_claims_f():
         {"information_gain": "greedy"},
         {"memory": nr.slots.SlidingWindow(20)},
         {"refit": nr.slots.Refit(every=10)},
+        {"constraints": nr.EveryRound()},
         {"v": 1.0, "norm_bound": None},
     ],
     ids=str,
@@ -163,12 +164,10 @@ def test_what_does_not_go_together_is_refused():
         study.tell(study.ask(), 0.1, std=0.2)
 
 
-def test_constraints_with_noise_have_bounds_of_their_own():
-    policy = nr.igp_ucb(ARMS, MATERN, noise=0, norm_bound=B, constraints=nr.EveryRound(count=2, noise=(0.0, 0.1)))
-    exact, noisy = (policy.of_channel(j).confidence for j in (1, 2))
-    assert isinstance(exact, NoiseFree)
-    assert isinstance(noisy, AnyRidge)
-    assert noisy.noise == 0.1
+def test_constraints_have_a_width_for_their_noise():
+    policy = nr.igp_ucb(ARMS, MATERN, noise=0, norm_bound=B)
+    limited = policy.using(constraints=nr.EveryRound(noise=0.1, kernel=MATERN)).of_channel(1)
+    assert limited.confidence == AnyRidge(norm_bound=B, noise=0.1, regularization=0.1**2)
 
 
 def test_a_resumed_study_decides_the_same(tmp_path):

@@ -15,7 +15,7 @@ from ..slots.envelope import Confidence
 from ..slots.refit import Learning
 from ..slots.widths.gains import ConstantGain, Gain, GreedyGain, RateGain, RealisedGain
 from ..slots.widths.self_normalized import NO_GUESS_WITH_FITS
-from .definition import FreeSlots
+from .definition import FreeSlots, Slots
 
 EXACT = (
     1e-8  # lambda of rewards without noise, in prior variances: answers that differ by 1e-4 deviations count as equal
@@ -29,9 +29,10 @@ def is_other(value: object, default: float | str) -> bool:
     return not (isinstance(value, int | float | str) and value == default)
 
 
-def is_exact(noise: object, slots: FreeSlots) -> bool:
-    """Returns True if there is no noise, and rewards are of one function in a space that is given."""
-    return not is_other(noise, 0.0) and slots.get("refit") is None and slots.get("memory") is None
+def is_exact(noise: object, slots: Slots) -> bool:
+    """Returns True if there is no noise, and all that is learned is one function in a space that is given."""
+    one = (slots.get("refit"), slots.get("memory"), slots.get("constraints")) == (None, None, None)
+    return one and not isinstance(noise, str) and checked_noise(noise) == 0.0
 
 
 def noise_and_ridge(

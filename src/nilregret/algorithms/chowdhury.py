@@ -58,7 +58,8 @@ def igp_ucb(
 
     With `noise` 0 it plays noise-free GP-UCB (Iwazaki 2025). Lambda is then 1e-8 of the prior variance, and beta_t is
     at most B (`nilregret.slots.widths.mixtures`). The regret stays bounded for squared exponential kernels and smooth
-    Matern kernels. The rule above is played if `width="igp"`, `v`, `information_gain`, `memory` or `refit` is given.
+    Matern kernels. The rule above is played if `width="igp"`, `v`, `information_gain`, `memory`, `refit` or
+    `constraints` is given.
 
     Args:
         domain, kernel, slots: see `gp_ucb`.

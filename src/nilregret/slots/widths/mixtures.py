@@ -355,9 +355,7 @@ class NoiseFree(Width):
         return LeastNorm(self)
 
     def for_noise(self, noise: float | None, regularization: float) -> Confidence:
-        """Returns these bounds, or those for a constraint with noise."""
-        if noise == 0.0:
-            return self
+        """Returns the bounds of a constraint, which are a norm bound and its noise wide."""
         return AnyRidge(
             norm_bound=self.norm_bound, noise=noise or 0.0, regularization=regularization, delta=self.delta,
             guessed=self.guessed,
