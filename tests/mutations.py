@@ -37,6 +37,27 @@ class Defect(NamedTuple):
 
 DEFECTS = (
     Defect(
+        "slots/widths/mixtures",
+        "1.0 if left < -ROUNDING else max(left, ROUNDING)",
+        "max(left, ROUNDING)",
+        "test_noise_free.py",
+        "answers that refute the norm bound leave no width at all",
+    ),
+    Defect(
+        "slots/widths/mixtures",
+        "left = 1.0 - posterior.quadratic_form / bound**2",
+        "left = 1.0 - 1.2 * posterior.quadratic_form / bound**2",
+        "test_noise_free.py",
+        "bounds without noise that are too narrow",
+    ),
+    Defect(
+        "algorithms/arguments",
+        "return noise**2 or EXACT * prior_std(domain, context, kernel) ** 2",
+        "return noise**2 or EXACT",
+        "test_noise_free.py",
+        "a tiny lambda whatever the units of the rewards",
+    ),
+    Defect(
         "study/pruning",
         "known = [other.as_of(order) for other in trials",
         "known = [other for other in trials",

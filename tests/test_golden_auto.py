@@ -94,6 +94,10 @@ CASES = {
     "hallucinated": partial(play, nr.gp_ucb(ARMS, MATERN, noise=0.1, pending="hallucinate"), 30, wait=3),
     "bank of lengthscales": partial(play, nr.gp_ucb(ARMS, MATERN, noise=0.1, refit=nr.slots.LengthscaleBank()), 25),
     "bank of rates": partial(play, nr.gp_ts(ARMS, MATERN, **told, memory=nr.slots.DriftBank()), 30),
+    "without noise": partial(
+        play, nr.igp_ucb(ARMS, MATERN, noise=0, norm_bound=3), 24,
+        reward=lambda rng, trial: float(np.sin(5 * trial.point[0])),
+    ),
     "linear": partial(play, nr.gp_ts(BOX, nr.Linear(), **told), 12),
     "sketch": partial(
         play,

@@ -183,6 +183,10 @@ KINDS = {
     "real": Kind(gp),
     "minimised": Kind(gp, given={"goal": "minimize", "about": {"units": "kg", "of": ["bread", 3]}}),
     "thompson": Kind(lambda: nr.gp_ts(ARMS, MATERN, **told)),
+    "noise_free": Kind(
+        lambda: nr.igp_ucb(ARMS, MATERN, noise=0, norm_bound=3),
+        partial(one_round, answer=lambda t: 1.0 - float(t.point[0] - 0.4) ** 2),
+    ),
     "clicks": Kind(lambda: nr.auto(ARMS, reward="bernoulli"), partial(one_round, answer=click), 16),
     "counts": Kind(lambda: nr.auto(ARMS, reward="poisson"), partial(one_round, answer=lambda t: 2 * click(t))),
     "contexts": Kind(
