@@ -1,7 +1,7 @@
 """Constraints with posteriors of their own, in the three worlds: how much is violated, and what it costs.
 
-    python benchmarks/constrained.py [every-round|average|safe|certificates|degrees|cost ...] --runs 4 --first-seed 0
-        [--rounds N] --side 121
+    python benchmarks/constrained.py [every-round|average|safe|certificates|wrong|degrees|cost ...] --runs 4
+        --first-seed 0 [--rounds N] --side 121
 
 - every-round: Shi & Eryilmaz's problem of section E.1 on `--side` x `--side` arms, T = 340: sum of the positive parts
   of g a round, the share of the last 100 rounds with g > .02, and the regret of the last 100, noiseless and noisy.
@@ -11,6 +11,8 @@
   neighbours lead to from the safe one: a feasible arm beyond that costs everybody who must not violate anything.
 - certificates: runs with a violation by algorithm, certificate and noise of the constraint, where everything is as it
   was told, T = 40.
+- wrong: what a wrong lengthscale, scale or noise costs, T = 40, with the check of `Safe` and without it: runs and
+  rounds in violation, regret, and the runs whose expansion the check ends.
 - degrees: a constraint of which nobody has said how large it is.
 - cost: the time of a run of E.1, T = 350, half the arms a side, by rule, over that of IGP-UCB on the reward alone. At
   the end the re-scored posterior is compared with one made afresh of the re-scored targets.
@@ -28,6 +30,7 @@ from scipy.optimize import linprog
 
 import nilregret as nr
 from nilregret.environments import small_feasible_region
+from nilregret.slots import safe_check
 from nilregret.slots.envelope import ConstantWidth
 
 NOISE = 0.1
@@ -239,13 +242,62 @@ def _policy(algorithm: str, certificate: str, arms: nr.Arms, kernel: nr.kernels.
 
 
 def _safe_run(policy, f, g, noises, rng, rounds, seed) -> list[int]:
-    study, played = nr.Study(policy, seed=seed), []
+    return _safe_played(nr.Study(policy, seed=seed), f, g, noises, rng, rounds)
+
+
+def _safe_played(study, f, g, noises, rng, rounds) -> list[int]:
+    played = []
     for _ in range(rounds):
         trial = study.ask()
         played.append(trial.arm)
         noise = noises * rng.standard_normal(2)
         study.tell(trial, f[trial.arm] + noise[0], constraints=[g[trial.arm] + noise[1]])
     return played
+
+
+STATED = {
+    "as they are": (1.0, 1.0, 1.0),
+    "lengthscale x 1.5": (1.5, 1.0, 1.0), "lengthscale x 2": (2.0, 1.0, 1.0), "lengthscale x 0.5": (0.5, 1.0, 1.0),
+    "scale x 0.5": (1.0, 0.5, 1.0), "scale x 2": (1.0, 2.0, 1.0), "noise x 0.5": (1.0, 1.0, 0.5),
+}  # fmt: skip
+
+
+def wrong(seeds: range, rounds: int) -> None:
+    """Runs with a violation if lengthscale, scale or noise of the constraint are stated wrong."""
+    print(f"wrong: delta = .05, T = {rounds}, {len(seeds)} runs, seeds from {seeds[0]}; in brackets without the check")
+    print(
+        "problem  stated             runs with a violation   rounds in violation   regret            ended by the check"
+    )
+    for title, arms, true in (("line", nr.Arms.grid(0, 1, 60), 0.15), ("square", bench.square(15), 0.3)):
+        kernel = nr.SquaredExponential(true)
+        root = np.linalg.cholesky(kernel(arms.points, arms.points) + 1e-9 * np.eye(len(arms.points)))
+        for name, (length, scale, noise) in STATED.items():
+            told = {"kernel": scale**2 * nr.SquaredExponential(length * true), "noise": noise * NOISE}
+            alarm, safe_check.FALSE_ALARM = safe_check.FALSE_ALARM, 1e-300  # so small that nothing ends the expansion
+            off = np.array([_wrong_run(arms, kernel, told, root, rounds, seed) for seed in seeds]).T
+            safe_check.FALSE_ALARM = alarm
+            on = np.array([_wrong_run(arms, kernel, told, root, rounds, seed) for seed in seeds]).T
+            print(
+                f"{title:8s} {name:18s} {np.sum(on[0] > 0):5d} ({np.sum(off[0] > 0)}) of {len(seeds):<10d}"
+                f" {on[0].sum():6.0f} ({off[0].sum():.0f}) of {rounds * len(seeds):<10d}"
+                f" {on[1].mean():6.1f} ({off[1].mean():.1f}) +- {bench.error(on[1]):<6.1f} {on[2].sum():6.0f}",
+                flush=True,
+            )
+
+
+def _wrong_run(arms, kernel, told, root, rounds, seed) -> tuple[float, float, bool]:
+    """Rounds in violation, regret, and whether the check ended the expansion."""
+    rng = np.random.default_rng([seed, 15])
+    f, g = root @ rng.standard_normal(len(root)), root @ rng.standard_normal(len(root))
+    while g.min() >= -0.8:
+        g = root @ rng.standard_normal(len(root))
+    start = int(rng.choice(np.flatnonzero(g < -0.5)))
+    part = nr.Safe(start=arms.points[[start]], delta=0.05, **told)
+    policy = nr.gp_ucb(arms, kernel, noise=NOISE, constraints=part).using(confidence=ConstantWidth(value=2.0))
+    study = nr.Study(policy, seed=seed)
+    played = _safe_played(study, f, g, (NOISE, NOISE), rng, rounds)
+    regret = float(np.maximum(f[g <= 0].max() - f[played], 0).sum())
+    return float((g[played] > 0).sum()), regret, "contradiction" in study.remarks
 
 
 def degrees(seeds: range) -> None:
@@ -337,6 +389,7 @@ def main(given):
         "average": lambda: on_average(given.runs, given.rounds or 1200),
         "safe": lambda: safely(seeds, given.rounds or 300),
         "certificates": lambda: certificates(seeds, given.rounds or 40),
+        "wrong": lambda: wrong(seeds, given.rounds or 40),
         "degrees": lambda: degrees(seeds),
         "cost": lambda: cost(seeds, given.rounds or 350, given.side // 2 + 1),
     }

@@ -481,6 +481,7 @@ def test_the_certified_point_that_says_most_about_a_goal_within_reach_is_played(
     assert study.ask().arm == np.flatnonzero(safe)[moves[:, goal].argmax()]
 
 
+@pytest.mark.filterwarnings("ignore:Constraint value .* contradicts the prior")  # a false alarm
 def test_a_run_violates_with_probability_at_most_delta():
     """30 problems drawn from the prior: the number of runs with a violation is binomial with at most delta = .1.
 

@@ -5,9 +5,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import multivariate_normal, norm
 
 import nilregret as nr
+from nilregret.slots import safe_check
 from nilregret.slots.constraints import cautious_scale
 
 ARMS, KERNEL = nr.Arms.grid(0, 10, 101), nr.Matern(2.5, 2.0)
@@ -109,7 +110,8 @@ def test_after_a_restart_the_scale_is_learned_anew():
 
 
 def test_the_first_play_of_a_point_takes_its_risk_off_delta():
-    state = nr.Safe(start=[[2.0]], scale=25.0, delta=0.1).begin(None)
+    made = policy(nr.Safe(start=[[2.0]], scale=25.0, delta=0.1))
+    state = made.constraints.begin(made)
     limits = [SimpleNamespace(mean=np.array([-2.0]), std=np.array([1.0]))]
     for number, (place, left) in enumerate([(2.0, 0.1), (3.0, 0.1 - norm.sf(2.0)), (3.0, 0.1 - norm.sf(2.0))]):
         state.asked(SimpleNamespace(number=number, point=np.array([place]), context=None), lambda: limits)
@@ -121,8 +123,9 @@ def test_the_first_play_of_a_point_takes_its_risk_off_delta():
 # -- what was measured -------------------------------------------------------------------------------------------------
 
 
-def test_what_was_measured_unsafe_is_not_played_again():
-    """The kernel is sure of g = -1 everywhere, and mistaken."""
+def test_what_was_measured_unsafe_is_not_played_again(monkeypatch):
+    """The kernel is sure of g = -1 everywhere, and mistaken, which nothing checks here."""
+    monkeypatch.setattr(safe_check, "FALSE_ALARM", 1e-300)
     part = nr.Safe(start=[[0.0]], kernel=1e-6 * SHORT, noise=0.5, prior_mean=-1.0)
     study, told = nr.Study(policy(part, LINE, SHORT)), {}
     for _ in range(30):
@@ -177,6 +180,96 @@ def test_values_that_contradict_the_prior_stop_the_expansion(values, cause):
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # once
         assert study.ask().point[0] == 0.0
+
+
+MODEL = safe_check.Model(SHORT, 0.1, -1.0)
+
+
+def answer(number, point, *values):
+    return SimpleNamespace(number=number, point=np.array(point), context=None, others=(), constraints=np.array(values))
+
+
+def test_the_ratio_is_that_of_the_densities_of_all_values():
+    """Also if a value has a std of its own, and if a place has several."""
+    X, y, noises = np.array([[0.0], [0.1], [0.1], [0.6]]), np.array([0.2, -0.9, -0.7, 1.1]), [0.1, 0.1, 0.4, 0.1]
+    found = safe_check._log_ratios(SHORT, X, y, np.array(noises))
+    for log_ratio, (length, scale, noise) in zip(found, safe_check.ALTERNATIVES, strict=True):
+        S, S_0 = (
+            b**2 * nr.SquaredExponential(0.2 * a)(X, X) + np.diag(np.square(c * np.array(noises)))
+            for a, b, c in ((length, scale, noise), (1.0, 1.0, 1.0))
+        )
+        wanted = multivariate_normal.logpdf(y, cov=S) - multivariate_normal.logpdf(y, cov=S_0)
+        assert log_ratio == pytest.approx(wanted, rel=1e-9)
+
+
+def test_a_model_that_is_right_is_rarely_contradicted():
+    """Each next place is the one with the lowest value so far or a neighbour, and values are drawn as stated.
+
+    At most 1 run in 20 may end. More than 12 of 100 come about with probability 2e-3.
+    """
+    X, fired = LINE.points, 0
+    root = np.linalg.cholesky(SHORT(X, X) + 1e-9 * np.eye(len(X)))
+    for seed in range(100):
+        rng = np.random.default_rng([seed, 17])
+        g, place, said, told = root @ rng.standard_normal(len(X)) - 1.0, 10, [], {}
+        check = safe_check.LikelihoodCheck([MODEL])
+        for number in range(12):
+            told[place] = g[place] + 0.1 * rng.standard_normal()
+            check.record(answer(number, X[place], told[place]))
+            said.append(check.contradiction())
+            place = int(np.clip(min(told, key=told.get) + rng.integers(-2, 3), 0, 20))
+        fired += any(said)
+    assert fired <= 12
+
+
+def test_values_that_contradict_only_together_stop_the_expansion():
+    """Noise twice as large as stated: no value is four standard deviations off."""
+    check, other = (safe_check.LikelihoodCheck([MODEL, MODEL]) for _ in range(2))
+    told = 0.2 * np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0, 1.0, -1.0])
+    for number, value in enumerate(told):
+        check.record(answer(number, [0.5], -1.0, value - 1.0))
+    copied = check.copy()
+    said = check.contradiction()
+    assert "of trial 7 (g_2) contradicts the prior" in said
+    assert "Usually `noise` is too small: 2 times" in said or "Usually `noise` is too small: 4 times" in said
+    for number in (3, 0, 7, 5, 1, 2, 6, 4):  # answers may be late
+        other.record(answer(number, [0.5], -1.0, told[number] - 1.0))
+    assert other.contradiction() is not None
+    check.forget_before(6)
+    assert check.contradiction() is None
+    assert copied.contradiction() == said
+
+
+def test_what_contradicts_the_prior_is_a_function_of_the_record(tmp_path):
+    made = policy(nr.Safe(start=[[0.0]], scale=1.0, noise=0.1), LINE, SHORT)
+    url = f"sqlite:///{tmp_path}/a.db"
+    study = nr.Study(made, storage=url)
+    trials = [study.ask() for _ in range(3)]
+    study.tell(trials[2], 0.0, constraints=[-1.5])
+    study.tell(trials[0], 0.0, constraints=[-1.4])
+    study.tell(trials[1], 0.0, constraints=[-2.9])
+    with pytest.warns(nr.errors.NoRegretWarning, match=r"trial 1 \(g_1\) .*`noise` is too small"):
+        study.ask()
+    assert study.trials[-1].point[0] == 0.0
+    again = nr.Study.open(storage=url)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert again.feasible().sum() == 1.0
+        assert again.remarks == study.remarks
+    again.tell(trials[1], 0.0, constraints=[-1.45], revise=True)
+    assert "contradiction" not in again.remarks
+    assert again.feasible().sum() > 1.0
+
+
+def test_beyond_many_values_each_is_compared_with_its_prediction(monkeypatch):
+    monkeypatch.setattr(safe_check, "MOST", 2)
+    study = nr.Study(policy(nr.Safe(start=[[0.0]], scale=1.0, noise=0.1), LINE, SHORT))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for value in (-0.5, -0.5, -1.8):
+            study.add([0.0], 0.0, constraints=[value])
+            study.ask()
+    assert "standard deviations away" in study.remarks["contradiction"]
 
 
 def test_steps_that_are_too_long_to_be_learned_are_said_to_be():

@@ -29,16 +29,14 @@ from ..kernels import Kernel
 from ..kernels.domains import prior_std
 from ..serialize import described
 from ..storage.record import Trial
-from ..theory.fronts import LEAST_STD
 from .acquisition import PointView, TableView
 from .base import Policy
 from .constraints import Constraints, one_for
 from .envelope import DualState, Envelope, Expected, checked_delta
 from .feasibility import ANCHORS, AROUND, Mask, between, nearest, penalised, risk, violation
+from .safe_check import LikelihoodCheck, Model, deviation
 from .slopes import SlopeState, judged_by_slopes
 
-CONTRADICTS = 4.0  # standard deviations: 1 of 16,000 values lies further off if the prior is right
-REPEATED = 6.0  # standard deviations at a point with an earlier value: 1 of 500 million values lies further off
 PATIENCE = 16  # values at the points of `start`, after which a step away from them is overdue
 
 
@@ -51,14 +49,18 @@ class SafetyState(Copyable, DualState):
         delta: probability that a run may violate a constraint.
         bounded: whether certificates come from bounds instead of posterior probabilities.
         learned: whether the scale of a constraint is learned.
+        check: test of the stated models, or None if nothing is stated that a likelihood could test.
     """
 
     watches = True
-    OWNED = ("_certified", "_sums", "_unsafe")
+    OWNED = ("_certified", "_sums", "_unsafe", "_check")
     OWNED_EACH = ("_values",)
 
-    def __init__(self, start: Array, delta: float, *, bounded: bool, learned: bool) -> None:
+    def __init__(
+        self, start: Array, delta: float, *, bounded: bool, learned: bool, check: LikelihoodCheck | None = None
+    ) -> None:
         self._start, self._delta, self._bounded, self._learned = start, delta, bounded, learned
+        self._check = check
         self._certified: dict[tuple[bytes, bytes], tuple[int, Array, float]] = {}  # first trial, point, its risk
         self._values: dict[tuple[bytes, bytes], dict[int, Array]] = {}  # constraint values by trial
         self._sums: dict[tuple[bytes, bytes], Array] = {}  # sums of these values
@@ -143,11 +145,14 @@ class SafetyState(Copyable, DualState):
             return
         key = (_key(trial.context), trial.point.tobytes())
         repeated = key in self._values
-        for j, each in enumerate(expected() if self._contradiction is None else []):
-            far = _deviation(each, bounded=self._bounded)
-            if far > (REPEATED if repeated else CONTRADICTS):
-                self._contradiction = trial.number, _contradiction(trial, j, each, far, repeated=repeated)
-                break
+        if self._check is not None:
+            self._check.record(trial)
+        if self._contradiction is None:
+            if self._check is None or self._check.ends:
+                said = deviation(trial, expected(), bounded=self._bounded, repeated=repeated)
+            else:
+                said = self._check.contradiction()
+            self._contradiction = None if said is None else (trial.number, said)
         self._values.setdefault(key, {})[trial.number] = trial.constraints
         self._sums[key] = self._sums.get(key, 0.0) + trial.constraints
         if (self._sums[key] > 0.0).any():
@@ -165,6 +170,8 @@ class SafetyState(Copyable, DualState):
         self._unsafe = {key: np.frombuffer(key[1]) for key, total in self._sums.items() if (total > 0.0).any()}
         if self._contradiction is not None and self._contradiction[0] < first:
             self._contradiction = None
+        if self._check is not None:
+            self._check.forget_before(first)
 
 
 def among(points: Array, known: Iterable[ArrayLike]) -> Mask:
@@ -173,33 +180,6 @@ def among(points: Array, known: Iterable[ArrayLike]) -> Mask:
     for point in known:
         found |= (points == point).all(axis=1)
     return found
-
-
-def _deviation(each: Expected, *, bounded: bool) -> float:
-    """Returns how many standard deviations a value lies from its prediction.
-
-    Under bounds this is the distance beyond the bounds, in standard deviations of the noise alone.
-    """
-    seen, y = each.seen, each.value
-    if bounded:
-        return max(y - float(seen.upper[0]), float(seen.lower[0]) - y, 0.0) / max(each.noise, LEAST_STD)
-    return abs(y - float(seen.mean[0])) / max(math.hypot(float(seen.std[0]), each.noise), LEAST_STD)
-
-
-def _contradiction(trial: Trial, j: int, each: Expected, far: float, *, repeated: bool) -> str:
-    mean, std = float(each.seen.mean[0]), math.hypot(float(each.seen.std[0]), each.noise)
-    if repeated:
-        cause = "`noise` is too small: the point was told before. Or something changes from trial to trial"
-    elif abs(each.value - each.center) > CONTRADICTS * math.hypot(each.prior, each.noise):
-        cause = f"`scale` is too small for the units of the constraint: it is {numeral(each.prior, 3)}"
-    else:
-        cause = "the kernel's lengthscale is too long: the constraint changes faster than it expects"
-    return (
-        f"Constraint value {numeral(each.value)} of trial {trial.number} (g_{j + 1}) contradicts the prior: expected "
-        f"was {numeral(mean)} +- {numeral(std, 3)}, {far:.1f} standard deviations away. So `Safe` certifies nothing "
-        f"new, and plays what it has certified before. Usually {cause}. Make a policy with another one, or with "
-        "`scale` 'learned', and `add` these trials to its study."
-    )
 
 
 def _key(context: Array | None) -> bytes:
@@ -241,10 +221,14 @@ class Safe(Constraints):
     certify less.
 
     A point where the observed values of some g_j are above 0 on average is not certified, whatever the kernel, not even
-    in `start`. If nothing else is left, the point of `start` with the lowest values is played, with a warning. A value
-    more than 4 standard deviations from its prediction contradicts the prior. At a point with earlier values the limit
-    is 6, and for bounds it counts standard deviations of the noise beyond them. After a contradiction no new point is
-    certified.
+    in `start`. If nothing else is left, the point of `start` with the lowest values is played, with a warning.
+
+    Values that contradict the model end the expansion. With certificate="posterior", the first 128 values are tested
+    together by a likelihood ratio against shorter lengthscales, larger scales and more noise (see
+    `nilregret.slots.safe_check`). If all is as stated, it ends the expansion of a run with probability at most .05,
+    apart from `delta`. Later values, values under a learned scale, and values under bounds are compared with their
+    predictions one by one. A value contradicts the model if it lies 4 standard deviations off, or 6 at a point with
+    earlier values. Under bounds these are standard deviations of the noise beyond them.
 
     The goal is the point that `EveryRound` would play. If the goal is certified, it is played. Otherwise `Safe` may
     take a step. It considers the goals that values at certified points can move, and takes the best of them. A step
@@ -455,7 +439,11 @@ class Safe(Constraints):
                 arms=policy.domain.points if isinstance(policy.domain, Arms) and policy.context is None else None,
             )  # fmt: skip
         learned = any(self.learns(j) for j in range(self.count))
-        return SafetyState(np.array(self.start), self.delta, bounded=self.certificate == "bounds", learned=learned)
+        bounded, check = self.certificate == "bounds", None
+        if not bounded and not learned:
+            stated = [policy.of_channel(j + 1) for j in range(self.count)]
+            check = LikelihoodCheck([Model(each.kernel, each.noise, each.prior_mean) for each in stated])
+        return SafetyState(np.array(self.start), self.delta, bounded=bounded, learned=learned, check=check)
 
     def judged(self, scores: Array, view: TableView | PointView) -> Array:
         """Returns the scores of the certified candidates, or singles out a step towards a goal."""

@@ -1,0 +1,189 @@
+"""Checks of the model that `Safe` certifies by, against the constraint values.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| p_0 | | density of all values of g_j under the stated kernel and noise | scalar |
+| p_i | `ALTERNATIVES` | the same with a shorter lengthscale, a larger scale or more noise | (8,) |
+| E_n | | sum_i p_i(y_1, ..., y_n) / (8 p_0(y_1, ..., y_n)) | scalar |
+
+If kernel and noise are as stated, E_n is a nonnegative martingale of mean 1, however the points are chosen. So it
+reaches 1 / alpha at any time with probability at most alpha (Ville's inequality). It grows only if the constraint is
+less predictable than stated. Values that vary less than stated certify too little, and never too much.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, final
+
+import numpy as np
+
+from .._utils.checks import Array
+from .._utils.copying import Copyable
+from .._utils.numerals import numeral
+from ..kernels import Kernel
+from ..storage.record import Trial
+from ..theory.fronts import LEAST_STD
+from .constraints import LEAST_RIDGE
+from .envelope import Expected
+from .lengthscales import with_factor
+
+FALSE_ALARM = 0.05  # alpha: probability of a contradiction if the model is as stated
+MOST = 128  # values beyond which each is compared with its prediction alone, since a ratio takes their cube in time
+CONTRADICTS = 4.0  # standard deviations: 1 of 16,000 values lies further off if the prior is right
+REPEATED = 6.0  # standard deviations at a point with an earlier value: 1 of 500 million values lies further off
+
+
+class Factors(NamedTuple):
+    """Multiples of the stated lengthscale, scale and noise."""
+
+    lengthscale: float = 1.0
+    scale: float = 1.0
+    noise: float = 1.0
+
+
+ALTERNATIVES = (
+    Factors(lengthscale=2 / 3), Factors(lengthscale=0.5), Factors(lengthscale=0.25), Factors(0.5, 2.0),
+    Factors(scale=2.0), Factors(scale=4.0), Factors(noise=2.0), Factors(noise=4.0),
+)  # fmt: skip
+
+
+class Model(NamedTuple):
+    """The stated model of one constraint: a kernel, the std of the noise, and the prior mean."""
+
+    kernel: Kernel
+    noise: float
+    mean: float
+
+
+class _Answer(NamedTuple):
+    number: int
+    row: Array
+    values: Array
+    noises: Array
+
+
+@final
+class LikelihoodCheck(Copyable):
+    """A test of stated models by all constraint values that count, valid at any time (see the module).
+
+    Args:
+        models: the model of each constraint.
+    """
+
+    OWNED = ("_answers",)
+
+    def __init__(self, models: Sequence[Model]) -> None:
+        self._models, self._answers = tuple(models), list[_Answer]()
+
+    @property
+    def ends(self) -> bool:
+        """True if there are too many values for a further comparison."""
+        return len(self._answers) > MOST
+
+    def record(self, trial: Trial) -> None:
+        """Records the constraint values of a trial."""
+        if trial.constraints is None:
+            return
+        row = trial.point if trial.context is None else np.concatenate([trial.context, trial.point])
+        told = [other.std for other in trial.others[: len(self._models)]]
+        told += [None] * (len(self._models) - len(told))
+        noises = [each.noise if std is None else std for each, std in zip(self._models, told, strict=True)]
+        self._answers.append(_Answer(trial.number, row, trial.constraints, np.array(noises)))
+
+    def contradiction(self) -> str | None:
+        """Returns a sentence if the recorded values contradict a model, else None."""
+        rows, last = np.array([each.row for each in self._answers]), self._answers[-1]
+        for j, model in enumerate(self._models):
+            y = np.array([each.values[j] for each in self._answers]) - model.mean
+            logs = _log_ratios(model.kernel, rows, y, np.array([each.noises[j] for each in self._answers]))
+            evidence = float(np.logaddexp.reduce(logs)) - math.log(len(logs))
+            if evidence >= math.log(len(self._models) / FALSE_ALARM):
+                likeliest = ALTERNATIVES[int(logs.argmax())]
+                times = f"{numeral(math.exp(evidence), 2)} times" if evidence < math.log(1e6) else "a million times"
+                return _sentence(
+                    last.number, j, float(last.values[j]),
+                    f"with the values before, it is {times} likelier under other settings than under those stated",
+                    _cause(likeliest, model, rows[-1:]),
+                )  # fmt: skip
+        return None
+
+    def forget_before(self, first: int) -> None:
+        """Drops earlier trials."""
+        self._answers = [each for each in self._answers if each.number >= first]
+
+
+def _log_ratios(kernel: Kernel, rows: Array, y: Array, noises: Array) -> Array:
+    """Returns log p_i / p_0 of centred values, `(8,)`."""
+    n, models = len(y), (Factors(), *ALTERNATIVES)
+    grams = {a: with_factor(kernel, a, rows.shape[1])(rows, rows) for a in {each.lengthscale for each in models}}
+    least = max(LEAST_RIDGE * float(grams[1.0].diagonal().mean()), LEAST_RIDGE**2)
+    ridge = np.maximum(noises**2, least)
+    # The last row of the factor of [[S, y], [y^T, c]] is L^{-1} y, whatever c is.
+    blocks = np.empty((len(models), n + 1, n + 1))
+    for block, (length, scale, noise) in zip(blocks, models, strict=True):
+        block[:n, :n] = scale**2 * grams[length]
+        block[np.arange(n), np.arange(n)] += noise**2 * ridge
+        block[n, :n] = block[:n, n] = y
+    blocks[:, n, n] = 2.0 * float(y @ y) / ridge.min() + 1.0
+    roots = np.linalg.cholesky(blocks)
+    diagonals = np.diagonal(roots, axis1=1, axis2=2)[:, :n]
+    log_p = -np.log(diagonals).sum(axis=1) - 0.5 * np.square(roots[:, n, :n]).sum(axis=1)
+    return np.asarray(log_p[1:] - log_p[0])
+
+
+def _cause(found: Factors, model: Model, row: Array) -> str:
+    said = []
+    if found.lengthscale < 1.0:
+        said.append(
+            "the kernel's lengthscale is too long: the constraint changes faster than it expects, about as with "
+            f"{numeral(found.lengthscale, 2)} times the lengthscale"
+        )
+    if found.scale > 1.0:
+        prior = math.sqrt(float(model.kernel.diagonal(row)[0]))
+        said.append(
+            f"`scale` is too small for the units of the constraint: it is {numeral(prior, 3)}, and "
+            f"{found.scale:.0f} times that fits better"
+        )
+    if found.noise > 1.0:
+        said.append(
+            f"`noise` is too small: {found.noise:.0f} times that fits better. Or something changes from trial to trial"
+        )
+    return ", and ".join(said)
+
+
+def deviation(trial: Trial, predictions: Sequence[Expected], *, bounded: bool, repeated: bool) -> str | None:
+    """Returns a sentence if a constraint value lies too far from its prediction, else None.
+
+    Args:
+        trial: the trial with its values.
+        predictions: each value with its prediction.
+        bounded: whether the distance counts from the bounds, in standard deviations of the noise alone.
+        repeated: whether a value was told at the same point before.
+    """
+    for j, each in enumerate(predictions):
+        mean, std = float(each.seen.mean[0]), math.hypot(float(each.seen.std[0]), each.noise)
+        far = abs(each.value - mean) / max(std, LEAST_STD)
+        if bounded:
+            beyond = max(each.value - float(each.seen.upper[0]), float(each.seen.lower[0]) - each.value, 0.0)
+            far = beyond / max(each.noise, LEAST_STD)
+        if far <= (REPEATED if repeated else CONTRADICTS):
+            continue
+        if repeated:
+            cause = "`noise` is too small: the point was told before. Or something changes from trial to trial"
+        elif abs(each.value - each.center) > CONTRADICTS * math.hypot(each.prior, each.noise):
+            cause = f"`scale` is too small for the units of the constraint: it is {numeral(each.prior, 3)}"
+        else:
+            cause = "the kernel's lengthscale is too long: the constraint changes faster than it expects"
+        said = f"expected was {numeral(mean)} +- {numeral(std, 3)}, {far:.1f} standard deviations away"
+        return _sentence(trial.number, j, each.value, said, cause)
+    return None
+
+
+def _sentence(number: int, j: int, value: float, why: str, cause: str) -> str:
+    return (
+        f"Constraint value {numeral(value)} of trial {number} (g_{j + 1}) contradicts the prior: {why}. So `Safe` "
+        f"certifies nothing new, and plays what it has certified before. Usually {cause}. Make a policy with another "
+        "one, or with `scale` 'learned', and `add` these trials to its study."
+    )
