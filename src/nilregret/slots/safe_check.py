@@ -61,7 +61,6 @@ class _Answer(NamedTuple):
     number: int
     row: Array
     values: Array
-    noises: Array
 
 
 @final
@@ -87,24 +86,22 @@ class LikelihoodCheck(Copyable):
         if trial.constraints is None:
             return
         row = trial.point if trial.context is None else np.concatenate([trial.context, trial.point])
-        told = [other.std for other in trial.others[: len(self._models)]]
-        told += [None] * (len(self._models) - len(told))
-        noises = [each.noise if std is None else std for each, std in zip(self._models, told, strict=True)]
-        self._answers.append(_Answer(trial.number, row, trial.constraints, np.array(noises)))
+        self._answers.append(_Answer(trial.number, row, trial.constraints))
 
     def contradiction(self) -> str | None:
         """Returns a sentence if the recorded values contradict a model, else None."""
         rows, last = np.array([each.row for each in self._answers]), self._answers[-1]
         for j, model in enumerate(self._models):
             y = np.array([each.values[j] for each in self._answers]) - model.mean
-            logs = _log_ratios(model.kernel, rows, y, np.array([each.noises[j] for each in self._answers]))
+            logs = _log_ratios(model, rows, y)
             evidence = float(np.logaddexp.reduce(logs)) - math.log(len(logs))
             if evidence >= math.log(len(self._models) / FALSE_ALARM):
                 likeliest = ALTERNATIVES[int(logs.argmax())]
-                times = f"{numeral(math.exp(evidence), 2)} times" if evidence < math.log(1e6) else "a million times"
+                times = float(f"{math.exp(min(evidence, math.log(1e6))):.2g}")
                 return _sentence(
                     last.number, j, float(last.values[j]),
-                    f"with the values before, it is {times} likelier under other settings than under those stated",
+                    f"all values so far are {numeral(times)}{' or more' * (times == 1e6)} times likelier under other "
+                    "settings than under those stated",
                     _cause(likeliest, model, rows[-1:]),
                 )  # fmt: skip
         return None
@@ -114,19 +111,18 @@ class LikelihoodCheck(Copyable):
         self._answers = [each for each in self._answers if each.number >= first]
 
 
-def _log_ratios(kernel: Kernel, rows: Array, y: Array, noises: Array) -> Array:
+def _log_ratios(model: Model, rows: Array, y: Array) -> Array:
     """Returns log p_i / p_0 of centred values, `(8,)`."""
     n, models = len(y), (Factors(), *ALTERNATIVES)
-    grams = {a: with_factor(kernel, a, rows.shape[1])(rows, rows) for a in {each.lengthscale for each in models}}
-    least = max(LEAST_RIDGE * float(grams[1.0].diagonal().mean()), LEAST_RIDGE**2)
-    ridge = np.maximum(noises**2, least)
+    grams = {a: with_factor(model.kernel, a, rows.shape[1])(rows, rows) for a in {each.lengthscale for each in models}}
+    ridge = max(model.noise**2, LEAST_RIDGE * float(grams[1.0].diagonal().mean()), LEAST_RIDGE**2)
     # The last row of the factor of [[S, y], [y^T, c]] is L^{-1} y, whatever c is.
     blocks = np.empty((len(models), n + 1, n + 1))
     for block, (length, scale, noise) in zip(blocks, models, strict=True):
         block[:n, :n] = scale**2 * grams[length]
         block[np.arange(n), np.arange(n)] += noise**2 * ridge
         block[n, :n] = block[:n, n] = y
-    blocks[:, n, n] = 2.0 * float(y @ y) / ridge.min() + 1.0
+    blocks[:, n, n] = 2.0 * float(y @ y) / ridge + 1.0
     roots = np.linalg.cholesky(blocks)
     diagonals = np.diagonal(roots, axis1=1, axis2=2)[:, :n]
     log_p = -np.log(diagonals).sum(axis=1) - 0.5 * np.square(roots[:, n, :n]).sum(axis=1)
