@@ -38,7 +38,8 @@ from .feasibility import admitted, risk
 CONSENT = 0.05  # largest probability of a violation, by the model of the constraint, with which it agrees
 PATIENCE = 8  # values at the points of `start`, after which something else should be certified
 MOST_GOALS, MOST_PLACES = 64, 256  # largest numbers of goals and of certified points in the choice of a step
-PAYS = 0.1  # share of a goal's gap that a step is expected to close at least
+PAYS = 0.3  # share of a goal's gap that a step is expected to close at least
+NEAR = 0.5  # share of the largest such gain with which the step of the highest score is taken
 FINE = 0.02  # share of the size of a constraint that a step is expected to gain at least
 DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
 SLACK = 1e-9  # relative excess of a difference over its bound that rounding may cause
@@ -390,7 +391,7 @@ def _step(
     goals: npt.NDArray[np.intp], places: npt.NDArray[np.intp], scores: Array, upper: Array,
     view: TableView | PointView, state: SlopeState,
 ) -> int | None:  # fmt: skip
-    """Returns the certified point that brings the bounds at the best goal down most, or None if no step pays."""
+    """Returns a certified point that brings the bounds at the best goal down, or None if no step pays."""
     limits, sizes = view.limits(), view.limit_sizes
     mean, std = (np.array([getattr(limit, name) for limit in limits]).T for name in ("mean", "std"))
     told = mean + state.noise  # u_j after an answer there, as expected
@@ -409,12 +410,14 @@ def _step(
     if not paying.any():
         return None
     goal = int(np.where(paying, scores[goals], -np.inf).argmax())
-    return int(places[gain[:, goal].argmax()])
+    near = gain[:, goal] >= NEAR * gain[:, goal].max()
+    return int(places[np.where(near, scores[places], -np.inf).argmax()])
 
 
 def _expected(mean: Array, std: Array) -> Array:
-    """Returns E[max(X, 0)] of a normal X."""
-    std = np.maximum(std, LEAST_STD)
+    """Returns E[max(X, 0)] of a normal X, 0 where its mean is -inf."""
+    finite, std = np.isfinite(mean), np.maximum(std, LEAST_STD)
+    mean = np.where(finite, mean, 0.0)
     z = mean / std
     found = mean * np.exp(log_distribution(z)) + std * DENSITY * np.exp(-0.5 * z * z)
-    return np.asarray(np.where(np.isfinite(mean), found, 0.0))
+    return np.asarray(np.where(finite, found, 0.0))
