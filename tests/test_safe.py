@@ -185,16 +185,19 @@ def test_values_that_contradict_the_prior_stop_the_expansion(values, cause):
 MODEL = safe_check.Model(SHORT, 0.1, -1.0)
 
 
-def answer(number, point, *values):
-    return SimpleNamespace(number=number, point=np.array(point), context=None, others=(), constraints=np.array(values))
+def answer(number, point):
+    return SimpleNamespace(number=number, point=np.array(point), context=None)
 
 
 def test_the_ratio_is_that_of_the_densities_of_all_values():
-    X, y = np.array([[0.0], [0.1], [0.1], [0.6]]), np.array([0.2, -0.9, -0.7, 1.1])
-    found = safe_check._log_ratios(MODEL, X, y)
+    X, y = np.array([[0.0], [0.1], [0.1], [0.6], [0.1]]), np.array([0.2, -0.9, -0.7, 1.1, -0.8])
+    check = safe_check.LikelihoodCheck([MODEL])
+    for number, value in enumerate(y):
+        check.record(answer(number, X[number]), np.array([value - 1.0]))
+    found = check.log_ratios(0)
     for log_ratio, (length, scale, noise) in zip(found, safe_check.ALTERNATIVES, strict=True):
         S, S_0 = (
-            b**2 * nr.SquaredExponential(0.2 * a)(X, X) + (0.1 * c) ** 2 * np.eye(4)
+            b**2 * nr.SquaredExponential(0.2 * a)(X, X) + (0.1 * c) ** 2 * np.eye(5)
             for a, b, c in ((length, scale, noise), (1.0, 1.0, 1.0))
         )
         wanted = multivariate_normal.logpdf(y, cov=S) - multivariate_normal.logpdf(y, cov=S_0)
@@ -214,7 +217,7 @@ def test_a_model_that_is_right_is_rarely_contradicted():
         check = safe_check.LikelihoodCheck([MODEL])
         for number in range(12):
             told[place] = g[place] + 0.1 * rng.standard_normal()
-            check.record(answer(number, X[place], told[place]))
+            check.record(answer(number, X[place]), np.array([told[place]]))
             said.append(check.contradiction())
             place = int(np.clip(min(told, key=told.get) + rng.integers(-2, 3), 0, 20))
         fired += any(said)
@@ -226,13 +229,13 @@ def test_values_that_contradict_only_together_stop_the_expansion():
     check, other = (safe_check.LikelihoodCheck([MODEL, MODEL]) for _ in range(2))
     told = 0.2 * np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0, 1.0, -1.0])
     for number, value in enumerate(told):
-        check.record(answer(number, [0.5], -1.0, value - 1.0))
+        check.record(answer(number, [0.5]), np.array([-1.0, value - 1.0]))
     copied = check.copy()
     said = check.contradiction()
     assert "of trial 7 (g_2) contradicts the prior" in said
     assert "Usually `noise` is too small: 2 times" in said or "Usually `noise` is too small: 4 times" in said
     for number in (3, 0, 7, 5, 1, 2, 6, 4):  # answers may be late
-        other.record(answer(number, [0.5], -1.0, told[number] - 1.0))
+        other.record(answer(number, [0.5]), np.array([-1.0, told[number] - 1.0]))
     assert other.contradiction() is not None
     check.forget_before(6)
     assert check.contradiction() is None
@@ -260,8 +263,8 @@ def test_what_contradicts_the_prior_is_a_function_of_the_record(tmp_path):
     assert again.feasible().sum() > 1.0
 
 
-def test_beyond_many_values_each_is_compared_with_its_prediction(monkeypatch):
-    monkeypatch.setattr(safe_check, "MOST", 2)
+def test_beyond_many_places_each_value_is_compared_with_its_prediction(monkeypatch):
+    monkeypatch.setattr(safe_check, "MOST", 0)
     study = nr.Study(policy(nr.Safe(start=[[0.0]], scale=1.0, noise=0.1), LINE, SHORT))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -146,7 +146,7 @@ class SafetyState(Copyable, DualState):
         key = (_key(trial.context), trial.point.tobytes())
         repeated = key in self._values
         if self._check is not None:
-            self._check.record(trial)
+            self._check.record(trial, trial.constraints)
         if self._contradiction is None:
             if self._check is None or self._check.ends:
                 said = deviation(trial, expected(), bounded=self._bounded, repeated=repeated)
@@ -223,8 +223,8 @@ class Safe(Constraints):
     A point where the observed values of some g_j are above 0 on average is not certified, whatever the kernel, not even
     in `start`. If nothing else is left, the point of `start` with the lowest values is played, with a warning.
 
-    Values that contradict the model end the expansion. With certificate="posterior", the first 128 values are tested
-    together by a likelihood ratio against shorter lengthscales, larger scales and more noise (see
+    Values that contradict the model end the expansion. With certificate="posterior", all values at the first 128
+    places are tested together by a likelihood ratio against shorter lengthscales, larger scales and more noise (see
     `nilregret.slots.safe_check`). If all is as stated, it ends the expansion of a run with probability at most .05,
     apart from `delta`. Later values, values under a learned scale, and values under bounds are compared with their
     predictions one by one. A value contradicts the model if it lies 4 standard deviations off, or 6 at a point with

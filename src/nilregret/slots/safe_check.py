@@ -30,7 +30,7 @@ from .envelope import Expected
 from .lengthscales import with_factor
 
 FALSE_ALARM = 0.05  # alpha: probability of a contradiction if the model is as stated
-MOST = 128  # values beyond which each is compared with its prediction alone, since a ratio takes their cube in time
+MOST = 128  # places with values, beyond which a value is compared with its prediction alone, for speed
 CONTRADICTS = 4.0  # standard deviations: 1 of 16,000 values lies further off if the prior is right
 REPEATED = 6.0  # standard deviations at a point with an earlier value: 1 of 500 million values lies further off
 
@@ -57,10 +57,20 @@ class Model(NamedTuple):
     mean: float
 
 
-class _Answer(NamedTuple):
-    number: int
+class _Place(NamedTuple):
+    """The values at one (context, point) row.
+
+    Attributes:
+        row: `(c + d,)`.
+        n: number of values.
+        mean: their means, `(m,)`.
+        spread: sums of their squared distances from the means, `(m,)`.
+    """
+
     row: Array
-    values: Array
+    n: int
+    mean: Array
+    spread: Array
 
 
 @final
@@ -71,62 +81,75 @@ class LikelihoodCheck(Copyable):
         models: the model of each constraint.
     """
 
-    OWNED = ("_answers",)
+    OWNED = ("_answers", "_places")
 
     def __init__(self, models: Sequence[Model]) -> None:
-        self._models, self._answers = tuple(models), list[_Answer]()
+        self._models = tuple(models)
+        self._answers = list[tuple[int, Array, Array]]()  # trial, row and values
+        self._places = dict[bytes, _Place]()
 
     @property
     def ends(self) -> bool:
-        """True if there are too many values for a further comparison."""
-        return len(self._answers) > MOST
+        """True if there are too many places for a further comparison."""
+        return len(self._places) > MOST
 
-    def record(self, trial: Trial) -> None:
-        """Records the constraint values of a trial."""
-        if trial.constraints is None:
-            return
+    def record(self, trial: Trial, values: Array) -> None:
+        """Records the constraint values of a trial, `(m,)`."""
         row = trial.point if trial.context is None else np.concatenate([trial.context, trial.point])
-        self._answers.append(_Answer(trial.number, row, trial.constraints))
+        self._answers.append((trial.number, row, values))
+        self._place(row, values)
+
+    def _place(self, row: Array, values: Array) -> None:
+        old = self._places.get(row.tobytes(), _Place(row, 0, values, np.zeros(len(values))))
+        mean = old.mean + (values - old.mean) / (old.n + 1)
+        spread = old.spread + (values - old.mean) * (values - mean)
+        self._places[row.tobytes()] = _Place(row, old.n + 1, mean, spread)
 
     def contradiction(self) -> str | None:
         """Returns a sentence if the recorded values contradict a model, else None."""
-        rows, last = np.array([each.row for each in self._answers]), self._answers[-1]
+        number, row, values = self._answers[-1]
         for j, model in enumerate(self._models):
-            y = np.array([each.values[j] for each in self._answers]) - model.mean
-            logs = _log_ratios(model, rows, y)
+            logs = self.log_ratios(j)
             evidence = float(np.logaddexp.reduce(logs)) - math.log(len(logs))
             if evidence >= math.log(len(self._models) / FALSE_ALARM):
-                likeliest = ALTERNATIVES[int(logs.argmax())]
                 times = float(f"{math.exp(min(evidence, math.log(1e6))):.2g}")
                 return _sentence(
-                    last.number, j, float(last.values[j]),
+                    number, j, float(values[j]),
                     f"all values so far are {numeral(times)}{' or more' * (times == 1e6)} times likelier under other "
                     "settings than under those stated",
-                    _cause(likeliest, model, rows[-1:]),
+                    _cause(ALTERNATIVES[int(logs.argmax())], model, row[None]),
                 )  # fmt: skip
         return None
 
+    def log_ratios(self, j: int) -> Array:
+        """Returns log p_i / p_0 of all values of constraint j, counted from 0, `(8,)`.
+
+        The density of n values at a place is that of their mean, whose noise is sigma / sqrt(n), times that of their
+        distances. The latter depends on sigma alone.
+        """
+        model, places, models = self._models[j], list(self._places.values()), (Factors(), *ALTERNATIVES)
+        rows, counts = np.array([each.row for each in places]), np.array([each.n for each in places])
+        means, spread = np.array([each.mean[j] for each in places]) - model.mean, sum(each.spread[j] for each in places)
+        n, lengths = len(rows), {each.lengthscale for each in models}
+        grams = {a: with_factor(model.kernel, a, rows.shape[1])(rows, rows) for a in lengths}
+        ridge = max(model.noise**2, LEAST_RIDGE * float(grams[1.0].diagonal().mean()), LEAST_RIDGE**2)
+        # The last row of the factor of [[S, y], [y^T, c]] is L^{-1} y, whatever c is.
+        blocks = np.empty((len(models), n + 1, n + 1))
+        for block, (length, scale, noise) in zip(blocks, models, strict=True):
+            block[:n, :n] = scale**2 * grams[length]
+            block[np.arange(n), np.arange(n)] += noise**2 * ridge / counts
+            block[n, :n] = block[:n, n] = means
+        blocks[:, n, n] = 2.0 * float(means**2 @ counts) / ridge + 1.0
+        roots, noises = np.linalg.cholesky(blocks), np.array([each.noise for each in models])
+        log_p = -np.log(np.diagonal(roots, axis1=1, axis2=2)[:, :n]).sum(axis=1) - (counts.sum() - n) * np.log(noises)
+        log_p -= 0.5 * (np.square(roots[:, n, :n]).sum(axis=1) + spread / (noises**2 * ridge))
+        return np.asarray(log_p[1:] - log_p[0])
+
     def forget_before(self, first: int) -> None:
         """Drops earlier trials."""
-        self._answers = [each for each in self._answers if each.number >= first]
-
-
-def _log_ratios(model: Model, rows: Array, y: Array) -> Array:
-    """Returns log p_i / p_0 of centred values, `(8,)`."""
-    n, models = len(y), (Factors(), *ALTERNATIVES)
-    grams = {a: with_factor(model.kernel, a, rows.shape[1])(rows, rows) for a in {each.lengthscale for each in models}}
-    ridge = max(model.noise**2, LEAST_RIDGE * float(grams[1.0].diagonal().mean()), LEAST_RIDGE**2)
-    # The last row of the factor of [[S, y], [y^T, c]] is L^{-1} y, whatever c is.
-    blocks = np.empty((len(models), n + 1, n + 1))
-    for block, (length, scale, noise) in zip(blocks, models, strict=True):
-        block[:n, :n] = scale**2 * grams[length]
-        block[np.arange(n), np.arange(n)] += noise**2 * ridge
-        block[n, :n] = block[:n, n] = y
-    blocks[:, n, n] = 2.0 * float(y @ y) / ridge + 1.0
-    roots = np.linalg.cholesky(blocks)
-    diagonals = np.diagonal(roots, axis1=1, axis2=2)[:, :n]
-    log_p = -np.log(diagonals).sum(axis=1) - 0.5 * np.square(roots[:, n, :n]).sum(axis=1)
-    return np.asarray(log_p[1:] - log_p[0])
+        self._answers, self._places = [each for each in self._answers if each[0] >= first], {}
+        for _, row, values in self._answers:
+            self._place(row, values)
 
 
 def _cause(found: Factors, model: Model, row: Array) -> str:
