@@ -1,6 +1,6 @@
 """Constraints with posteriors of their own, in the three worlds: how much is violated, and what it costs.
 
-    python benchmarks/constrained.py [every-round|average|safe|certificates|wrong|degrees|cost ...] --runs 4
+    python benchmarks/constrained.py [every-round|average|safe|certificates|wrong|degrees|slopes|cost ...] --runs 4
         --first-seed 0 [--rounds N] --side 121
 
 - every-round: Shi & Eryilmaz's problem of section E.1 on `--side` x `--side` arms, T = 340: sum of the positive parts
@@ -14,6 +14,8 @@
 - wrong: what a wrong lengthscale, scale or noise costs, T = 40, with the check of `Safe` and without it: runs and
   rounds in violation, regret, and the runs whose expansion the check ends.
 - degrees: a constraint of which nobody has said how large it is.
+- slopes: `Safe(slope=)` where slope and noise bound are told rightly or wrongly, against `Safe(scale=)` with the right
+  lengthscale, on a line and a square, T = 30. A refuted run plays `start` for the rest.
 - cost: the time of a run of E.1, T = 350, half the arms a side, by rule, over that of IGP-UCB on the reward alone. At
   the end the re-scored posterior is compared with one made afresh of the re-scored targets.
 """
@@ -25,6 +27,7 @@ from functools import partial
 
 import bench
 import numpy as np
+from constrained_parts import slopes
 from scipy.ndimage import label
 from scipy.optimize import linprog
 
@@ -391,6 +394,7 @@ def main(given):
         "certificates": lambda: certificates(seeds, given.rounds or 40),
         "wrong": lambda: wrong(seeds, given.rounds or 40),
         "degrees": lambda: degrees(seeds),
+        "slopes": lambda: slopes.report(seeds, given.rounds or 30),
         "cost": lambda: cost(seeds, given.rounds or 350, given.side // 2 + 1),
     }
     for name in given.parts or parts:

@@ -88,14 +88,15 @@ def cones(rng, points, slopes, start):
     return g
 
 
+CUTS, WINDOW = (4, 9, 20), 4
 KINDS = {  # contexts, what is named of them, constraints, memory
     "plain": (None, {}, 1, None),
     "two": (None, {}, 2, None),
     "contexts": (HOURS, {}, 1, None),
     "named": (HOURS, {"hour": 0.02}, 2, None),
     "days": (DAYS, {}, 1, None),
-    "restarts": (None, {}, 1, nr.slots.RestartAt((7, 15))),
-    "window": (None, {}, 2, nr.slots.SlidingWindow(6)),
+    "restarts": (None, {}, 1, nr.slots.RestartAt(CUTS)),
+    "window": (None, {}, 2, nr.slots.SlidingWindow(WINDOW)),
 }
 
 
@@ -135,7 +136,7 @@ class World:
     def counted(self):
         """The answers in force."""
         total = len(self.studies[0].trials)
-        first = {"restarts": max([0, *(r for r in (7, 15) if r <= total)]), "window": max(total - 6, 0)}
+        first = {"restarts": max([0, *(cut for cut in CUTS if cut <= total)]), "window": max(total - WINDOW, 0)}
         return [pair for number, pair in sorted(self.told.items()) if number >= first.get(self.kind, 0)]
 
     def answer(self, study, number, at, **more):
