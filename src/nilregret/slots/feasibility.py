@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,9 @@ from ..domains.search.boxes import AcquisitionFunction
 from ..theory.fronts import LEAST_STD, hazard, log_distribution
 from .acquisition import PointView
 from .envelope import Envelope
+
+if TYPE_CHECKING:
+    from ..domains.search.cones import Cones
 
 STIFF = 10.0  # penalty for a violation of one prior deviation, in ranges of the score
 AROUND = 64  # number of points near an infeasible one among which a feasible one is sought
@@ -49,29 +53,34 @@ def log_probability(limits: Sequence[Envelope]) -> Array:
 
 
 def minus_charge(
-    surface: AcquisitionFunction, view: PointView, charge: Callable[[Array], Array], slopes: Callable[[Array], Array]
-) -> AcquisitionFunction:
+    surface: AcquisitionFunction, view: PointView, charge: Callable[[Array], Array],
+    slopes: Callable[[Array], Array], cones: Cones | None = None,
+) -> AcquisitionFunction:  # fmt: skip
     """Returns an acquisition function minus a charge `(n,)` for lower bounds `(m, n)`.
 
-    `slopes` gives the derivatives of the charge in the bounds, `(m, n)`.
+    `slopes` gives the derivatives of the charge in the bounds, `(m, n)`. Bounds by slopes narrow those of posteriors.
     """
 
     def values(points: Array) -> Array:
         lower = np.array([limit.lower for limit in view.limits(points)])
+        lower = lower if cones is None else cones.narrowed(points, lower)
         return np.asarray(surface.values(points) - charge(lower))
 
     def rises(points: Array) -> tuple[Array, Array]:
         scores, gradients = surface.slopes(points)
         found = view.limit_slopes(points)
         lower = np.array([limit.lower for limit, _, _ in found])
-        for (limit, by_mean, by_std), slope in zip(found, slopes(lower), strict=True):
-            gradients = gradients - slope[:, None] * (by_mean - (limit.width or 0.0) * by_std)
+        each = [by_mean - (limit.width or 0.0) * by_std for limit, by_mean, by_std in found]
+        if cones is not None:
+            lower, each = cones.narrowed_slopes(points, lower, each)
+        for by_lower, slope in zip(each, slopes(lower), strict=True):
+            gradients = gradients - slope[:, None] * by_lower
         return np.asarray(scores - charge(lower)), gradients
 
     return AcquisitionFunction(values, rises) if view.limits_symmetric else view.without_slopes(values)
 
 
-def penalised(surface: AcquisitionFunction, view: PointView) -> AcquisitionFunction:
+def penalised(surface: AcquisitionFunction, view: PointView, cones: Cones | None = None) -> AcquisitionFunction:
     """Returns the acquisition function minus an exact penalty for violations, steeper than any likely score."""
     # The last digits of scores depend on rounding. A power of two removes that dependence.
     scores = view.of_candidates(surface)
@@ -82,7 +91,7 @@ def penalised(surface: AcquisitionFunction, view: PointView) -> AcquisitionFunct
     def charge(lower: Array) -> Array:
         return np.asarray(price @ np.maximum(lower, 0.0))
 
-    return minus_charge(surface, view, charge, lambda lower: price[:, None] * (lower > 0.0))
+    return minus_charge(surface, view, charge, lambda lower: price[:, None] * (lower > 0.0), cones)
 
 
 def with_probability(surface: AcquisitionFunction, view: PointView) -> AcquisitionFunction:

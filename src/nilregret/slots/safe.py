@@ -35,6 +35,7 @@ from .constraints import Constraints, one_for
 from .envelope import DualState, Envelope, Expected, checked_delta
 from .feasibility import ANCHORS, AROUND, Mask, between, nearest, penalised, risk, violation
 from .safe_check import LikelihoodCheck, Model, deviation
+from .slope_points import certified_point, cones_of
 from .slopes import SlopeState, judged_by_slopes
 
 PATIENCE = 16  # values at the points of `start`, after which a step away from them is overdue
@@ -510,11 +511,16 @@ class Safe(Constraints):
         return None if np.isneginf(reached[best]) else int(places[moves[:, best].argmax()])
 
     def on_points(self, surface: AcquisitionFunction, view: PointView) -> AcquisitionFunction:
-        """Returns the acquisition function of the goal, as `EveryRound` does."""
+        """Returns the acquisition function of the goal, as `EveryRound` does, with the bounds by slopes."""
+        state = view.dual_state
+        if isinstance(state, SlopeState):
+            return penalised(surface, view, cones_of(state, view.context))
         return penalised(surface, view)
 
     def placed(self, point: Array, surface: AcquisitionFunction, view: PointView) -> Array:
         """Returns the goal if it is certified, or the certified point around it that `judged` prefers."""
+        if self.slope is not None:
+            return certified_point(point, surface, view, self.judged)
         started = np.array(self.start)
         everywhere = np.concatenate([view.tried(), view.points])
         around = np.concatenate([nearest(at, everywhere, view, AROUND) for at in (point, *started[:ANCHORS])])

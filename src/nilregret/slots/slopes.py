@@ -38,8 +38,7 @@ from .feasibility import admitted, risk
 CONSENT = 0.05  # largest probability of a violation, by the model of the constraint, with which it agrees
 PATIENCE = 8  # values at the points of `start`, after which something else should be certified
 MOST_GOALS, MOST_PLACES = 64, 256  # largest numbers of goals and of certified points in the choice of a step
-PAYS = 0.3  # share of a goal's gap that a step is expected to close at least
-NEAR = 0.5  # share of the largest such gain with which the step of the highest score is taken
+HORIZON = 3.0  # rounds within which a step must pay: what the goal gains in them, against what the step costs
 FINE = 0.02  # share of the size of a constraint that a step is expected to gain at least
 DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
 SLACK = 1e-9  # relative excess of a difference over its bound that rounding may cause
@@ -353,9 +352,9 @@ def allowed(lower: Array, upper: Array) -> Mask:
 def judged_by_slopes(scores: Array, view: TableView | PointView) -> Array:
     """Returns the scores of the certified candidates, or singles out a step towards a goal.
 
-    A goal is a better point that is not certified and safe as the model expects. A step is a certified point. It pays
-    if its answer is expected to bring the upper bound at the goal down. GoOSE (Turchetta, Berkenkamp & Krause 2019)
-    expands in the same way, only where it may raise the best safe reward.
+    A goal is a better point that is not certified and safe as the model expects. A step is a certified point whose
+    answer is expected to bring the upper bound at the goal down. GoOSE (Turchetta, Berkenkamp & Krause 2019) expands in
+    the same way, only where it may raise the best safe reward. Here a step must be worth what it costs, too.
 
     Args:
         scores: scores `(n,)`, -inf where a candidate may not be played.
@@ -391,8 +390,11 @@ def _step(
     goals: npt.NDArray[np.intp], places: npt.NDArray[np.intp], scores: Array, upper: Array,
     view: TableView | PointView, state: SlopeState,
 ) -> int | None:  # fmt: skip
-    """Returns a certified point that brings the bounds at the best goal down, or None if no step pays."""
-    limits, sizes = view.limits(), view.limit_sizes
+    """Returns the certified point of the step that is worth most, or None if no step pays.
+
+    A step that closes a share of the gap at a goal is worth that share of what the goal is better by.
+    """
+    limits, sizes, best = view.limits(), view.limit_sizes, float(scores[places].max())
     mean, std = (np.array([getattr(limit, name) for limit in limits]).T for name in ("mean", "std"))
     told = mean + state.noise  # u_j after an answer there, as expected
     hope = ((upper[places] - told[places] + std[places]) / sizes).max(axis=1)
@@ -405,13 +407,10 @@ def _step(
         fall = upper[goals, j] - told[places, j][:, None] - metric(rows[places], rows[goals])
         gain += np.minimum(_expected(fall / sizes[j], std[places, j][:, None] / sizes[j]), open_)
         gap += open_
-    best = gain.max(axis=0)
-    paying = (best >= PAYS * gap) & (best >= FINE)
-    if not paying.any():
-        return None
-    goal = int(np.where(paying, scores[goals], -np.inf).argmax())
-    near = gain[:, goal] >= NEAR * gain[:, goal].max()
-    return int(places[np.where(near, scores[places], -np.inf).argmax()])
+    share = np.where(gain >= FINE, np.minimum(gain / np.maximum(gap, FINE), 1.0), 0.0)
+    worth = HORIZON * share * (scores[goals] - best) - (best - scores[places])[:, None]
+    place, goal = np.unravel_index(worth.argmax(), worth.shape)
+    return int(places[place]) if share[place, goal] > 0.0 and worth[place, goal] > 0.0 else None
 
 
 def _expected(mean: Array, std: Array) -> Array:
