@@ -265,3 +265,4 @@ def test_bounds_of_averages_hold_for_noise_at_the_edge():
             study.add([0.0], 0.0, constraints=[-0.99 + rng.choice([-1.0, 1.0])])  # the other arm may be at 0.01
         assert study.feasible().tolist() == [1.0, 0.0]
         assert set(study.remarks) == {"stuck"}
+        assert "independent" not in study.remarks["stuck"]

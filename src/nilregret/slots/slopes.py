@@ -300,7 +300,7 @@ class SlopeState(Copyable, DualState):
         return {
             "stuck": f"{len(self._told)} values have been told at points of `start`. With the noise bound {noise} they "
             f"leave a margin of {numeral(max(margin, 0.0))}, and {room}. A smaller noise bound, if it is true, "
-            "certifies more, and `independent=True` if the errors are."
+            f"certifies more{', and `independent=True` if the errors are' if self._delta is None else ''}."
         }
 
     def _with_caution(self) -> str:
