@@ -86,7 +86,7 @@ NO_STUDIES = [
     (of(pending="later"), "policy.pending"),
     (of(pending={"type": "imputed", "minimum": "x"}), "policy.pending"),
     (of(switching="lzy"), "policy.switching"),
-    (of(constraints={"type": "safe", "start": [[0.0]]}) | {"constraints": 1}, "policy.constraints.scale"),
+    (of(constraints={"type": "safe", "start": [[0.0]]}) | {"constraints": 1}, "policy.constraints.slope"),
     (of(constraints={"type": "safe", "start": [[7.0]], "scale": 1.0}) | {"constraints": 1}, "policy.constraints.start"),
     (of(switching={"type": "lazy", "factor": 0.5}), "policy.switching.factor"),
     ({"arms": [[0.0]], "policy": {"pruning": "medan"}}, "policy.pruning"),

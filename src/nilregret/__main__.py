@@ -63,6 +63,7 @@ def tune(
     """
     from .cli.overview import front_json, front_table
     from .study.terminal import show
+    from .tuning.loop import REFUSED
     from .tuning.run_options import INTERRUPTED, check_lengths
     from .tuning.toml import config
     from .tuning.toml.run import pool, run
@@ -74,13 +75,16 @@ def tune(
         job = replace(job, plot=config.check_picture(plot) if plot else job.plot)
         with pool(workers, cluster) as executor:
             result = run(job, executor)
-        if (why := result.stopped.partition(":")[0]) in (INTERRUPTED, "executor"):
+        why = result.stopped.partition(":")[0]
+        if why in (INTERRUPTED, "executor"):
             raise SystemExit(130 if why == INTERRUPTED else 1)
         echo(repr(result))
         if len(job.goals) > 1:
             show(front_table(front_json(result.study)))
         _picture(job, result.study)
         echo(f"next: {shlex.join(['nilregret', 'show', _brief(job.storage), job.name])}")
+        if why == REFUSED:
+            raise SystemExit(1)
     except NoRegretError as error:
         raise click.ClickException(sentence_of(error)) from error
 

@@ -49,11 +49,11 @@ def described(cls: type[T]) -> type[T]:
     )(cls)
 
 
-LATER = {"later": True}  # Metadata of a field that came later: None is left out, as before the field existed.
+LATER = {"later": True}  # Metadata of a field that came later: its default is left out, as before the field existed.
 
 
 def _is_said(field: Field[Any], value: Any) -> bool:
-    return field.init and not (field.metadata.get("later") and getattr(value, field.name) is None)
+    return field.init and not (field.metadata.get("later") and getattr(value, field.name) == field.default)
 
 
 def described_by(

@@ -303,6 +303,7 @@ def policy(table: Mapping[str, Any], domain: D, place: PolicyContext) -> Policy[
     for slot, names in BY_NAME.items():
         if slot in schema.allowed and isinstance(entries.get(slot), str):
             entries[slot] = {"type": one_named(slot, entries[slot], names)}
+    rule = None if place.live else _rule_in_file(str(name), schema, entries, place)
     # `auto` takes no parts, but without a floor what it decides could hardly be evaluated.
     explore = entries.pop("explore", None) if place.live and name == "auto" else None
     if not isinstance(explore, Mapping | None):
@@ -311,11 +312,25 @@ def policy(table: Mapping[str, Any], domain: D, place: PolicyContext) -> Policy[
     if "pending" in schema.allowed:
         # A failed trial counts as the worst reward so far. Otherwise a failing region would be tried forever.
         arguments.setdefault("pending", Ignored(failed="worst"))
+    arguments |= {} if rule is None else {"constraints": rule}
     if place.live:
         _check_live(str(name), schema, arguments, place)
     arguments |= _beside(str(name), arguments, place)
     made: Policy = schema.make(domain=domain, **arguments)
     return made if explore is None else made.using(explore=read_entry("explore", explore, place))
+
+
+def _rule_in_file(name: str, schema: Schema, entries: dict[str, Any], place: PolicyContext) -> Any:
+    """Takes the table of `constraints` out of the entries of a file, and returns its part, or None without a table."""
+    takes = "constraints" in signature(schema.make).parameters and name not in COUNTED
+    if not takes or not isinstance(entries.get("constraints"), Mapping):
+        return None
+    if not place.constraints:
+        raise InvalidInput(
+            "`constraints` says in which sense they hold, and [objective] has none: give it "
+            "constraints = ['heat <= 50'], in the units of an entry of its answer."
+        )
+    return read_entry("constraints", entries.pop("constraints"), place)
 
 
 def _beside(name: str, arguments: Mapping[str, Any], place: PolicyContext) -> dict[str, Any]:

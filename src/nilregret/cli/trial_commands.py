@@ -377,3 +377,5 @@ def work(storage: str, study: str, objective: str, trials: int, lease: float, ti
         loop = Loop(found, task, trials=trials, ended=lambda trial: echo(repr(trial)), lease=Lease(lease, echo))
         loop.run()
     echo(f"Study {found.name!r} has {many(len(found.trials), 'trial')}, {loop.evaluated} of them evaluated here.")
+    if loop.refusal is not None:
+        raise loop.refusal

@@ -120,7 +120,7 @@ class Metric:
         if has_names(each) or not isinstance(each, tuple | list) or len(each) != part.dimension:
             raise InvalidInput(
                 f"`slope` is {shown(slope)}: the domain has {many(part.dimension, 'coordinate')} without names, so "
-                "give one number for all, or one for each. Names need a `nr.Space`."
+                "give one number for all, or one for each. Names need a space of parameters."
             )
         sides = np.ptp(part.points, axis=0) if isinstance(part, Arms) else part.upper - part.lower
         for i, (value, side) in enumerate(zip(each, sides, strict=True)):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, final
 
 import numpy as np
@@ -27,7 +27,7 @@ from ..domains.search.boxes import AcquisitionFunction
 from ..errors import InvalidInput, NoRegretError
 from ..kernels import Kernel
 from ..kernels.domains import prior_std
-from ..serialize import described
+from ..serialize import LATER, described
 from ..storage.record import Trial
 from .acquisition import PointView, TableView
 from .base import Policy
@@ -267,12 +267,12 @@ class Safe(Constraints):
     """
 
     start: Sequence[Any]
-    slope: Slope | None = None
+    slope: Slope | None = field(default=None, metadata=LATER)
     scale: float | str | tuple[float | str, ...] | None = None
     certificate: Literal["posterior", "bounds"] = "posterior"
     delta: float = 0.05
-    independent: bool = False
-    caution: float = 1.5
+    independent: bool = field(default=False, metadata=LATER)
+    caution: float = field(default=1.5, metadata=LATER)
 
     hallucinates: ClassVar[bool] = False  # A variance that counts missing rewards as observed certifies nothing.
 

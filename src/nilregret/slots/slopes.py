@@ -41,6 +41,7 @@ MOST_GOALS, MOST_PLACES = 64, 256  # largest numbers of goals and of certified p
 HORIZON = 3.0  # rounds within which a step must pay: what the goal gains in them, against what the step costs
 FINE = 0.02  # share of the size of a constraint that a step is expected to gain at least
 DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
+ANEW = "Make a policy with one of them, and a new study that takes over these trials: `new.add_from(old)`."
 SLACK = 1e-9  # relative excess of a difference over its bound that rounding may cause
 
 Mask = npt.NDArray[np.bool_]
@@ -51,11 +52,11 @@ class Refutation(NamedTuple):
 
     Attributes:
         trials: numbers of the two, the later one first.
-        sentence: with numbers.
+        what: a sentence with numbers.
     """
 
     trials: tuple[int, int]
-    sentence: str
+    what: str
 
 
 class _Place(NamedTuple):
@@ -186,8 +187,7 @@ class SlopeState(Copyable, DualState):
             f"{j + 1} differ by {numeral(gap)}, and `slope` allows {numeral(far / UP)} between their points, the noise "
             f"bound {numeral(2.0 * float(self.noise[j]))} more. So nothing is certified any more, and no further trial "
             "is asked. Usually a slope is too small for the units of its parameter, `noise` is a standard deviation "
-            f"and no bound, or the constraint has changed. {steeper}, or a `noise` of {numeral(noise)}. Make a policy "
-            "with one of them, and let a new study take over these trials (`add_from`).",
+            f"and no bound, or the constraint has changed. {steeper}, or a `noise` of {numeral(noise)}.",
         )
 
     def fitting(self, j: int) -> tuple[float, float]:
@@ -275,7 +275,7 @@ class SlopeState(Copyable, DualState):
     def remarks(self) -> Mapping[str, str]:
         """Warnings by kind: refuted slopes, an unsafe `start`, or one too close to the limit for the noise."""
         if self.refuted is not None:
-            return {"refuted": self.refuted.sentence}
+            return {"refuted": str(self._refusal(self.refuted))}
         said = {}
         unsafe = [place for place in self._places.values() if self._is_start(place) and (place.low > 0.0).any()]
         if unsafe:
@@ -331,7 +331,10 @@ class SlopeState(Copyable, DualState):
     def refuse(self) -> None:
         """Raises `NoRegretError` if slopes or noise bound are refuted."""
         if self.refuted is not None:
-            raise NoRegretError(self.refuted.sentence)
+            raise self._refusal(self.refuted)
+
+    def _refusal(self, refuted: Refutation) -> NoRegretError:
+        return NoRegretError(refuted.what, advice=ANEW, topic="refuted")
 
     def refuse_empty(self) -> None:
         """Raises `NoRegretError`, since nothing that may be played is certified."""

@@ -70,6 +70,12 @@ def rows(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = Non
         yield row | {f"metrics.{name}": measured.get(name) for name in metrics} | more(trial)
 
 
+def columns_of(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = None) -> dict[str, list[Any]]:
+    """Returns the columns of the rows (see `rows`)."""
+    listed = list(rows(policy, trials, extra))
+    return {name: [row[name] for row in listed] for name in (listed[0] if listed else ("number", "reward"))}
+
+
 def _row(trial: Trial, record: Row, policy: AnyPolicy, constraints: int) -> Row:
     names = _names(policy.domain)
     named = trial.parameters or {}

@@ -20,7 +20,7 @@ from ..serialize import loads
 from ..slots.memory import Restart
 from ..slots.objective import SATURATED
 from ..storage.trial import GOING, Trial
-from . import importing, slates, snapshots
+from . import export, importing, slates, snapshots
 from .arms import Arm
 from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check, of_budgets, unknown_cautions
 from .definition import PROPENSITIES, check_facts, constraint_names, settings_as_facts, stored_facts
@@ -653,7 +653,7 @@ class Study(Queries[D]):
                 parameters (or `parameters.NAME`, `point.0`, ..., or `arm` or `action`) and `reward` (or `value`, or
                 `loss` if the goal is to minimise). There may be `std`, `propensity`, `context.NAME`, `constraints.0`,
                 `metrics.NAME`, `unit`, `event`, `facts.NAME`, ... Several objectives have columns `values.NAME` (or
-                `NAME`) and perhaps `stds.NAME`.
+                `NAME`) and perhaps `stds.NAME`. Another study is a table of its trials.
 
         Raises:
             InvalidInput: the table cannot be read, a row cannot be used, or no row has a reward.
@@ -669,6 +669,8 @@ class Study(Queries[D]):
         >>> other.trials[0].reward
         0.5
         """
+        if isinstance(table, Study):
+            table = export.columns_of(table.policy, table.trials, table.replica.roster.columns)
         take = importing.taking(table, self.replica, self.goals[0], self.name, propensities=self.propensities)
         taken = self._write(take, self._calls)
         self._after_tell()

@@ -30,6 +30,7 @@ from .outcome import Outcome, Unusable
 
 T = TypeVar("T")
 
+REFUSED = "refused"  # Begins the reason of a run whose study decides nothing more.
 CANCELLED = "its evaluation was cancelled"
 LEFT_OUT = (
     "trials do not keep: metrics are finite numbers, at most 100, under names of one line. The rewards are recorded. "
@@ -158,6 +159,7 @@ class Loop:
         self._executor, self._in_flight, self._lease = executor or ThisThread(), in_flight, lease
         self._time, self._enough = time, enough
         self._over: str | None = None  # The reason why no trial was begun the last time.
+        self.refusal: NoRegretError | None = None  # The error with which the study decided nothing more.
         self._reason: str | None = None  # The reason to end the run now.
         self._closed = False  # Whether the run has ended, which closes evaluations in other threads.
         self._stepwise, self._waits = is_stepwise(executor), lease is None and getattr(task, "waits", False)
@@ -231,7 +233,13 @@ class Loop:
             return self._resumed.popleft()
         if not new or self._reason is not None:
             return None
-        return Walk(self._study.ask(lease=None if self._lease is None else self._lease.seconds), self._task)
+        try:
+            return Walk(self._study.ask(lease=None if self._lease is None else self._lease.seconds), self._task)
+        except NoRegretError as error:  # Nothing more can be decided, such as with slopes that are refuted.
+            if type(error) is not NoRegretError or not self._has_value:
+                raise
+            self._over, self.refusal = f"{REFUSED}: {error}", error
+            return None
 
     def _goes_on(self, walk: Walk) -> bool:
         """Returns whether a paused trial may go on now. If the rule stops it now, it is stopped."""

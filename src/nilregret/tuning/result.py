@@ -72,6 +72,7 @@ class Result(Generic[D]):
             - "enough: ...": further trials are not worth it (`nr.Enough`).
             - "callback: ...": a callback returned True.
             - "interrupted: ...": by Ctrl-C.
+            - "refused: ...": no further trial is decided, such as with refuted slopes of `nr.Safe`.
             - "executor: ...": it broke, or cancelled one evaluation after the other.
 
     >>> import nilregret as nr

@@ -24,7 +24,7 @@ from ..study.pruning import pruning_of
 from ..study.queue import Queue
 from ..study.study import Study
 from ..study.transaction import Transaction
-from .loop import Loop, TimeLeft, is_stepwise, nothing_works
+from .loop import REFUSED, Loop, TimeLeft, is_stepwise, nothing_works
 from .objective import LONGEST, Evaluation, Objective, Task, TimeLimited, check_objective
 from .open_study import asked_rule, check_several
 from .outcome import ConstraintReader, answer_reader
@@ -302,7 +302,7 @@ def evaluated(
                 reason = f"{INTERRUPTED}: by Ctrl-C"
             if reason is not None:
                 stopped = _stopped(reason, study, trials, again)
-                bar.say(f"Stopped: {stopped}.")
+                bar.say(f"Stopped: {stopped.removesuffix('.')}.")
     known = tuple(study.trials)
     if stopped == ALL and known and all(trial.state == "failed" for trial in known):
         raise NoRegretError(nothing_works(len(known), known[-1]))
@@ -313,6 +313,8 @@ def _stopped(reason: str, study: Study, trials: int | None, again: str) -> str:
     """Returns why a run ended, after how many trials, and how it goes on. If trials are enough, it does not."""
     done = sum(trial.state != "pending" for trial in study.trials)
     of = f"{done} of {many(trials, 'trial')}" if trials else many(done, "trial")
+    if reason.startswith(REFUSED):
+        return f"{REFUSED}: no trial is decided after {of}. {reason.removeprefix(REFUSED)[2:]}"
     return f"{reason} after {of}" if reason.startswith("enough: ") else f"{reason} after {of}; {again}"
 
 

@@ -1,0 +1,158 @@
+"""Slopes on all surfaces: JSON, HTTP, the command line, runs that end at a refutation, and explanations."""
+
+import json
+
+import pytest
+
+import nilregret as nr
+from nilregret.errors import InvalidInput, NoRegretError
+
+MACHINE = nr.Space(speed=nr.Float(0, 10), power=nr.Float(1, 1000, log=True), fan=nr.Choice("low", "high"))
+GRID = MACHINE.grid({"speed": 11, "power": 4})
+START = {"speed": 1, "power": 10, "fan": "low"}
+SLOPE = {"speed": 2.0, "power": 1.0, "fan": {"low": {"high": 8}}}
+
+
+def heat(speed, power, fan):
+    """The constraint: degrees above the limit."""
+    return 1.9 * speed + 0.1 * power ** (1 / 3) + 6 * (fan == "high") - 8
+
+
+def machine(speed, power, fan):
+    return {"reward": speed + 0.001 * power, "constraints": [heat(speed, power, fan)]}
+
+
+def limits(**more):
+    return nr.Safe(**{"start": [START], "slope": SLOPE, "noise": 0.1, **more})
+
+
+def policy(**more):
+    return nr.auto(GRID, constraints=limits(**more))
+
+
+FLAT = {**SLOPE, "speed": 0.5}  # a quarter of what is true
+
+
+def refuted(**more):
+    """A study whose slopes are refuted by its first two answers, with a trial open."""
+    study = nr.Study(policy(slope=FLAT), seed=0, **more)
+    study.add(START, 1.0, constraints=[heat(**START)])
+    open_ = study.ask()
+    fast = {**START, "speed": 4}
+    study.add(fast, 4.0, constraints=[heat(**fast)])
+    return study, open_
+
+
+def test_a_policy_without_slopes_is_written_as_before_there_were_any():
+    old = nr.gp_ucb(GRID, nr.kernel_for(GRID), noise=0.1, constraints=nr.Safe(start=[START], scale=5.0, noise=0.1))
+    said = json.loads(old.to_json())["constraints"]
+    assert not {"slope", "independent", "caution"} & set(said)
+    assert nr.Policy.from_json(old.to_json()) == old
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"slope": {**SLOPE, "fan": None}},
+        {"independent": True, "caution": 1.0},
+        {"count": 2, "slope": (SLOPE, {**SLOPE, "fan": 3.0}), "noise": (0.1, 0.0)},
+    ],
+)
+def test_a_policy_with_slopes_survives_json(more):
+    made = policy(**more)
+    again = nr.Policy.from_json(made.to_json())
+    assert again == made
+    assert again.to_json() == made.to_json()
+
+
+def test_a_new_study_takes_over_the_trials_of_a_refuted_one():
+    old, open_ = refuted()
+    assert "new.add_from(old)" in old.remarks["refuted"]
+    with pytest.raises(NoRegretError, match="Trials 0 and 2 refute"):
+        old.ask()
+    old.tell(open_, 1.0, constraints=[heat(**open_.parameters)])  # Open trials are told afterwards.
+    new = nr.Study(policy(), seed=1)
+    new.add_from(old)
+    assert [(each.parameters, each.reward, list(each.constraints)) for each in new.trials] == [
+        (each.parameters, each.reward, list(each.constraints)) for each in old.trials
+    ]
+    for _ in range(5):
+        trial = new.ask()
+        value = heat(**trial.parameters)
+        assert value <= 0.0
+        new.tell(trial, trial.parameters["speed"], constraints=[value])
+    assert not new.remarks
+
+
+def test_an_empty_study_teaches_nothing():
+    with pytest.raises(InvalidInput, match="no row has a reward"):
+        nr.Study(policy()).add_from(nr.Study(policy()))
+
+
+@pytest.mark.parametrize("in_flight", [1, 3])
+def test_a_run_ends_at_a_refutation_with_its_result(in_flight):
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(in_flight) as executor:
+        found = nr.maximize(
+            machine, GRID, trials=30, policy=policy(slope=FLAT), constraints=1, progress=False, seed=0,
+            executor=executor if in_flight > 1 else None,
+        )  # fmt: skip
+    assert found.stopped.startswith(f"refused: no trial is decided after {len(found.trials)} of 30 trials. Trials ")
+    assert "refute the certificate" in found.stopped
+    assert len(found.trials) < 30
+    assert all(trial.state == "observed" for trial in found.trials)
+    assert found.best is not None
+
+
+FILE = """
+goal = "maximize"
+trials = {trials}
+storage = "sqlite:///{folder}/tune.db"
+grid = {{ speed = 11, power = 4 }}
+
+[objective]
+function = "objective:machine"
+constraints = ["heat <= 8"]
+
+[parameters]
+speed = {{ type = "float", low = 0, high = 10 }}
+power = {{ type = "float", low = 1, high = 1000, log = true }}
+fan = {{ type = "choice", options = ["low", "high"] }}
+
+[policy]
+algorithm = "auto"
+
+[policy.constraints]
+type = "safe"
+start = [{{ speed = 1, power = 10, fan = "low" }}]
+slope = {{ speed = {speed}, power = 1.0, fan = {fan} }}
+noise = 0.1
+"""
+OBJECTIVE = """
+def machine(speed, power, fan):
+    return {"reward": speed, "heat": 1.9 * speed + 0.1 * power ** (1 / 3) + 6 * (fan == "high")}
+"""
+
+
+@pytest.mark.parametrize(
+    ("speed", "fan", "status", "words"),
+    [
+        (2.0, "{ low = { high = 8 } }", 0, "speed=3"),
+        (0.5, "inf", 1, "Stopped: refused: no trial is decided after 3 of 12"),
+    ],
+)
+def test_a_tuning_file_has_slopes(tmp_path, monkeypatch, speed, fan, status, words):
+    from click.testing import CliRunner
+
+    from nilregret.__main__ import main
+
+    (tmp_path / "objective.py").write_text(OBJECTIVE)
+    (tmp_path / "tune.toml").write_text(FILE.format(folder=tmp_path, trials=12, speed=speed, fan=fan))
+    monkeypatch.chdir(tmp_path)
+    ran = CliRunner().invoke(main, ["tune", "tune.toml"])
+    assert ran.exit_code == status, ran.output
+    assert words in ran.output
+    shown = CliRunner().invoke(main, ["show", "sqlite:///tune.db", "tune"])
+    assert ("refute the certificate" in shown.output) == bool(status)
