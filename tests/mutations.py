@@ -219,6 +219,13 @@ DEFECTS = (
         "answers in other contexts",
     ),
     Defect(
+        "slots/safe_check",
+        "spread / (noises**2 * ridge)",
+        "spread / ridge",
+        "test_safe.py",
+        "repeated values that say nothing of the noise",
+    ),
+    Defect(
         "slots/scores",
         "self._least(t) - 2.0 * math.log(randomness.uniform)",
         "self._least(t) + 2.0 * math.log(randomness.uniform)",
