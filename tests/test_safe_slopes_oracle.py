@@ -230,6 +230,9 @@ def test_no_uncertified_point_is_played_whatever_is_told(kind, seed, tmp_path):
         assert not [i for i, e in enumerate(expected) if e is not None and e != found[i]], step
         getattr(world, str(world.rng.choice(ACTS)))(study, seen, expected)
     assert "refuted" not in study.remarks
+    again = nr.Study.open(storage=f"sqlite:///{tmp_path}/study.db")  # all of the record at once
+    np.testing.assert_array_equal(again.feasible(context=seen), study.feasible(context=seen))
+    assert again.remarks == study.remarks
 
 
 @pytest.mark.parametrize("seed", range(4))
