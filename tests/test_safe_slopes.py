@@ -76,13 +76,27 @@ def test_other_certificates_are_refused_beside_slopes(more, message):
 
 
 def test_certified_is_what_an_answer_proves():
-    study = line()
+    study = line(caution=1.0)
     assert study.feasible().tolist() == [1.0] + [0.0] * 10
     study.add([0.0], 0.0, constraints=[-3.2])  # 0.1 of noise leaves 3.1
     assert study.feasible().tolist() == [1.0] * 4 + [0.0] * 7
     study.add([3.0], 0.0, constraints=[-4.0])
     assert study.feasible().tolist() == [1.0] * 7 + [0.0] * 4
     assert study.ask().arm in (0, 1, 2, 3, 4, 5, 6)
+
+
+@pytest.mark.parametrize("true", [0.7, 1.0, 1.25, 1.5])
+def test_slopes_that_are_told_too_small_by_at_most_caution_do_no_harm(true):
+    """A line of that slope where 1 is told, without noise: refuted as soon as two answers show it, and never above."""
+    study = line(noise=0.0)
+    for _ in range(8):
+        if study.remarks:
+            break
+        trial = study.ask()
+        assert true * trial.point[0] - 5.0 <= 0.0
+        study.tell(trial, trial.point[0], constraints=[true * trial.point[0] - 5.0])
+    assert bool(study.remarks) == (true > 1.0)
+    assert len(study.trials) > 1
 
 
 def test_two_answers_refute_the_slopes():

@@ -11,7 +11,6 @@ If g has these slopes, abs(g(x) - g(x')) <= d(x, x').
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, final
@@ -152,13 +151,6 @@ class Metric:
         found = number(where, value, low=0.0, high=LARGEST_REWARD, open_low=True, why=why)
         self.weights[column] = found * units
         self.reach += found * units * side
-
-    def times(self, factor: float) -> Metric:
-        """Returns the distance by slopes so many times as steep."""
-        other = copy.copy(self)
-        other.weights, other.reach = factor * self.weights, factor * self.reach
-        other.jumps = [_Jumps(columns, factor * table) for columns, table in self.jumps]
-        return other
 
     def __call__(self, points: Array, places: Array) -> Array:
         """Returns the distances of rows `(n, D)` and `(k, D)`, `(n, k)`."""

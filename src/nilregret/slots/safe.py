@@ -205,12 +205,12 @@ NO_SCALE = (
 class Safe(Constraints):
     """No round may violate a constraint: only certified points are played, and those of `start`.
 
-    With `slope`, a point is certified if some answer at x_i proves it: y_i + E + sum_p slope_p |x_p - x_ip| <= 0, with
-    the noise bound E (LoSBO: Fiedler, Menn, Kreiskoether & Trimpe 2024). If slopes and E are true, no run violates
-    anything, whatever the constraint is. The model of the constraint only guides, so it may be learned. If two answers
-    differ by more than slopes and 2 E allow, they are refuted: `ask` raises an error with both trials and what would
-    fit. The first play of a point needs more: slopes `caution` times as steep certify it, or a kernel that is given
-    finds a violation unlikely (0.05). So most slopes that are told too small are refuted before they do harm.
+    With `slope`, a point is certified if an answer at x_i proves it: y_i + E + c sum_p slope_p |x_p - x_ip| <= 0. Here
+    E is the noise bound, and c is `caution` (LoSBO: Fiedler, Menn, Kreiskoether & Trimpe 2024, with c = 1). If E is
+    true, and no slope is more than c times as steep as told, no run violates anything. The model of the constraint only
+    guides, so it may be learned. If two answers differ by more than the slopes as told and 2 E allow, they refute them.
+    `ask` then raises an error with both trials and what would fit. So most slopes that are told more than c times too
+    small are refuted before they do harm.
 
     Without `slope` a model certifies. With certificate="posterior", a point is certified if its violation probability
     sum_j P(g_j > 0) is at most a fifth of the remaining delta. Its first play spends that probability. From then on it
@@ -247,7 +247,7 @@ class Safe(Constraints):
         noise: with `slope`, E: the largest error of a constraint value. Without, a standard deviation.
         independent: with `slope`, whether errors are independent with mean 0. Averages of repeated values then bound g
             more closely, but with probability `delta` at some point.
-        caution: with `slope`, the factor of the first play of a point. 1 takes slopes as they are told.
+        caution: with `slope`, c: the factor of slopes in certificates. 1 takes them as they are told.
         scale: standard deviation of each g_j over the domain, in its units, one for all or a tuple of m. The kernel (of
             the constraint or the policy) is brought to this scale. It is needed unless `kernel` is given. "learned"
             takes a large scale and a short lengthscale given the data (`nilregret.slots.constraints`). Then
@@ -292,7 +292,7 @@ class Safe(Constraints):
             settle(self, start=tuple(map(dict, named)))
         if self.scale is not None:
             settle(self, scale=self._each("scale", self.scale, _checked_scale))
-        why = "It multiplies the slopes for the first play of a point."
+        why = "It multiplies the slopes in certificates."
         settle(
             self,
             independent=flag("independent", self.independent),
@@ -436,7 +436,7 @@ class Safe(Constraints):
             metrics = self.metrics(policy.domain, policy.context)
             return SlopeState(
                 np.array(self.start), metrics, noise, delta=self.delta if self.independent else None,
-                caution=self.caution, modelled=policy.refit is None,
+                caution=self.caution,
                 arms=policy.domain.points if isinstance(policy.domain, Arms) and policy.context is None else None,
             )  # fmt: skip
         learned = any(self.learns(j) for j in range(self.count))

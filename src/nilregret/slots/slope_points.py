@@ -19,8 +19,8 @@ from ..domains.domain import Box, Space, distinct
 from ..domains.search.boxes import AcquisitionFunction, coarse, leaders
 from ..domains.search.cones import CertifiedSearch, Cones
 from .acquisition import PointView
-from .feasibility import Mask, between, risk
-from .slopes import CONSENT, SlopeState
+from .feasibility import between
+from .slopes import SlopeState
 
 GOALS = 4  # goals towards which ways lead: the point that was found, and the best candidates apart from it
 STARTS = 8  # certified points from which each ascent starts
@@ -30,23 +30,12 @@ Judged = Callable[[Array, PointView], Array]
 LEADING = 64  # certified points on the border that are compared, by score and by what they tell of the goal
 
 
-def cones_of(state: SlopeState, context: Array | None, *, factor: float = 1.0) -> Cones:
-    """Returns the bounds of a state under a context, by slopes so many times as steep."""
+def cones_of(state: SlopeState, context: Array | None) -> Cones:
+    """Returns the bounds of a state under a context."""
     places, high, low = state.known(context)
-    metrics = state.metrics if factor == 1.0 else tuple(metric.times(factor) for metric in state.metrics)
-    return Cones(metrics=metrics, places=places, ceilings=high, floors=low, context=context)
-
-
-def certified_search(view: PointView, state: SlopeState) -> CertifiedSearch:
-    """Returns the search among the points that may be played now (see `slopes`)."""
-    domain, careful = cast("Box | Space", view.domain), cones_of(state, view.context, factor=state.caution)
-    if state.caution == 1.0 or not state.modelled:
-        return CertifiedSearch(domain, careful)
-
-    def agreed(points: Array) -> Mask:
-        return careful.holds(points) | (risk(view.limits(points)) <= CONSENT)
-
-    return CertifiedSearch(domain, cones_of(state, view.context), agreed, share=1.0 / state.caution)
+    return Cones(
+        metrics=state.metrics, places=places, ceilings=high, floors=low, caution=state.caution, context=context
+    )
 
 
 def certified_point(point: Array, surface: AcquisitionFunction, view: PointView, judged: Judged) -> Array:
@@ -60,14 +49,15 @@ def certified_point(point: Array, surface: AcquisitionFunction, view: PointView,
     """
     state: SlopeState = view.dual_state  # type: ignore[assignment]
     state.refuse()
-    domain, search = cast("Box | Space", view.domain), certified_search(view, state)
+    domain, cones = cast("Box | Space", view.domain), cones_of(state, view.context)
+    search = CertifiedSearch(domain, cones)
     if search.good(point[None])[0]:
         return point
     others = leaders(view.points, view.of_candidates(surface), GOALS - 1, domain)
     goals = np.concatenate([point[None], others[~search.good(others)]])
     centres = search.centres(surface, goals)
     border = distinct(np.concatenate([centres, search.border(centres, goals), search.kept(view.points)]))
-    nearer = informing(view, state, cones_of(state, view.context), goals[0])
+    nearer = informing(view, state, cones, goals[0])
     best, telling = _leading(surface, border), _leading(nearer, border)
     best, ends = _ascended(search, surface, best), _ascended(search, nearer, telling)
     ways = between(point, np.concatenate([best[-1:], ends[-1:]]), view)
@@ -105,7 +95,7 @@ def informing(view: PointView, state: SlopeState, cones: Cones, goal: Array) -> 
         bounds = bounds / sizes[:, None]
         worst = bounds.argmax(axis=0)
         slopes = np.array([
-            (by_mean - by_std + np.sign(points - goal) * metric.weights[cones.before :]) / size
+            (by_mean - by_std + np.sign(points - goal) * cones.caution * metric.weights[cones.before :]) / size
             for (_, by_mean, by_std), metric, size in zip(found, state.metrics, sizes, strict=True)
         ])  # fmt: skip
         rows = np.arange(len(points))

@@ -5,14 +5,13 @@
 | E_j | `noise` | bound of the noise: abs(y - g_j(x)) <= E_j | (m,) |
 | d_j | `metrics` | distance of two points in units of g_j (`nilregret.domains.distances`) | |
 | u_j, l_j | `high`, `low` | bounds of g_j at a place with answers: least y + E_j, largest y - E_j | (k, m) |
-| U_j, L_j | `upper`, `lower` | bounds everywhere: min_i u_ij + d_j(x_i, x), max_i l_ij - d_j(x_i, x) | (n, m) |
+| c | `caution` | factor of the slopes in certificates | |
+| U_j, L_j | `upper`, `lower` | bounds everywhere: min_i u_ij + c d_j(x_i, x), max_i l_ij - d_j(x_i, x) | (n, m) |
 
-A point is certified if U_j <= 0 for all j (LoSBO: Fiedler, Menn, Kreiskoether & Trimpe 2024). This holds for certain if
-slopes and noise bound are true. If two answers differ by more than d_j + 2 E_j, slopes or noise bound are not true.
-
-The first play of a point needs one thing more, so that slopes told too small are refuted before they do harm. Either
-slopes `caution` times as steep certify it, too, or the model of the constraint finds a violation unlikely. A model that
-is learned has no say.
+A point is certified if U_j <= 0 for all j (LoSBO: Fiedler, Menn, Kreiskoether & Trimpe 2024, with c = 1). This holds
+for certain if E_j is true, and no slope is more than c times as steep as stated. If two answers differ by more than
+d_j + 2 E_j, the slopes as stated, or E_j, are not true. So slopes that are stated too small by at most c do no harm,
+and most others are refuted before they do.
 """
 
 from __future__ import annotations
@@ -33,9 +32,8 @@ from ..storage.record import Trial
 from ..theory.fronts import LEAST_STD, log_distribution
 from .acquisition import PointView, TableView
 from .envelope import DualState, Expected
-from .feasibility import admitted, risk
+from .feasibility import admitted
 
-CONSENT = 0.05  # largest probability of a violation, by the model of the constraint, with which it agrees
 PATIENCE = 8  # values at the points of `start`, after which something else should be certified
 MOST_GOALS, MOST_PLACES = 64, 256  # largest numbers of goals and of certified points in the choice of a step
 HORIZON = 3.0  # rounds within which a step must pay: what the goal gains in them, against what the step costs
@@ -92,8 +90,7 @@ class SlopeState(Copyable, DualState):
         metrics: distance of each constraint.
         noise: E of each constraint, `(m,)`.
         delta: probability that averages of independent noise are further off, or None for bounds of single values.
-        caution: factor of the slopes by which a point is certified if the model does not agree.
-        modelled: whether the model of the constraint has a say.
+        caution: factor of the slopes in certificates.
         arms: points `(n, d)` that may be played, or None if there are infinitely many, or contexts.
     """
 
@@ -101,10 +98,10 @@ class SlopeState(Copyable, DualState):
 
     def __init__(
         self, start: Array, metrics: Sequence[Metric], noise: Array, *, delta: float | None, caution: float,
-        modelled: bool, arms: Array | None = None,
+        arms: Array | None = None,
     ) -> None:  # fmt: skip
         self.start, self.metrics, self.noise, self._delta = start, tuple(metrics), noise, delta
-        self.caution, self.modelled, self.arms = caution, modelled, arms
+        self.caution, self.arms = caution, arms
         self._told: list[tuple[int, Array, Array]] = []  # trial, row, values
         self._places: dict[bytes, _Place] = {}
         self._first = 0
@@ -237,19 +234,13 @@ class SlopeState(Copyable, DualState):
             found |= (low[:, j] - metric(start, rows)).max(axis=1) > 0.0
         return found
 
-    def bounds(self, points: Array, context: Array | None, *, factor: float = 1.0) -> tuple[Array, Array]:
-        """Returns L and U at points `(n, d)` under a context, each `(n, m)`, infinite where no answer says anything.
-
-        Args:
-            points: `(n, d)`.
-            context: of the round, or None.
-            factor: of the slopes of U.
-        """
+    def bounds(self, points: Array, context: Array | None) -> tuple[Array, Array]:
+        """Returns L and U at points `(n, d)` under a context, each `(n, m)`, infinite where no answer says anything."""
         rows, (places, high, low) = self.rows(points, context), self.known(context)
         lower, upper = np.full((len(rows), len(self.noise)), -np.inf), np.full((len(rows), len(self.noise)), np.inf)
         for j, metric in enumerate(self.metrics if len(places) else ()):
             far = metric(rows, places)
-            lower[:, j], upper[:, j] = (low[:, j] - far).max(axis=1), (high[:, j] + factor * far).min(axis=1)
+            lower[:, j], upper[:, j] = (low[:, j] - far).max(axis=1), (high[:, j] + self.caution * far).min(axis=1)
         return lower, upper
 
     def certified(self, points: Array, context: Array | None) -> Mask:
@@ -259,11 +250,11 @@ class SlopeState(Copyable, DualState):
         return allowed(*self.bounds(points, context))
 
     def evidence(self, point: Array, context: Array | None, j: int) -> tuple[int, float, float] | None:
-        """Returns what bounds constraint j at a point: a trial, the bound at its point, and the distance from it."""
+        """Returns what bounds constraint j at a point: a trial, the bound at its point, and the rise from it."""
         rows, high, _ = self.table
         if not len(rows):
             return None
-        far = self.metrics[j](self.rows(point[None], context), rows)[0]
+        far = self.caution * self.metrics[j](self.rows(point[None], context), rows)[0]
         i = int((high[:, j] + far).argmin())
         if np.isinf(far[i]):
             return None
@@ -369,9 +360,6 @@ def judged_by_slopes(scores: Array, view: TableView | PointView) -> Array:
     state.refuse()
     lower, upper = state.bounds(view.points, view.context)
     safe = allowed(lower, upper) & np.isfinite(scores)
-    if state.caution > 1.0:
-        careful = state.bounds(view.points, view.context, factor=state.caution)[1].max(axis=1) <= 0.0
-        safe &= careful | (risk(view.limits()) <= CONSENT) if state.modelled else careful
     if not safe.any():
         if np.isfinite(scores).any():
             state.refuse_empty()
@@ -407,7 +395,7 @@ def _step(
     for j, metric in enumerate(state.metrics):
         open_ = np.maximum(upper[goals, j], 0.0) / sizes[j]
         # U at the goal falls from `upper` to u_j + d_j. Below 0 it need not fall.
-        fall = upper[goals, j] - told[places, j][:, None] - metric(rows[places], rows[goals])
+        fall = upper[goals, j] - told[places, j][:, None] - state.caution * metric(rows[places], rows[goals])
         gain += np.minimum(_expected(fall / sizes[j], std[places, j][:, None] / sizes[j]), open_)
         gap += open_
     share = np.where(gain >= FINE, np.minimum(gain / np.maximum(gap, FINE), 1.0), 0.0)

@@ -5,12 +5,12 @@
 | x_i | `places` | answered points, after their contexts | (k, D) |
 | u_ij, l_ij | `ceilings`, `floors` | largest and smallest value of g_j at x_i | (k, m) |
 | d_j | `metrics` | largest change of g_j from one point to another | |
-| U_j(x) | `upper` | min_i u_ij + d_j(x_i, x) | (n, m) |
+| U_j(x) | `upper` | min_i u_ij + c d_j(x_i, x) | (n, m) |
 | r_j(x) | `rooms` | -U_j(x), how much g_j may rise from a certified point x | (n, m) |
-| w_j | | slope of g_j in each column that moves, per side of the domain | (p,) |
+| w_j | | c times the slope of g_j in each column that moves, per side of the domain | (p,) |
 
-U_j rises by at most d_j(x, x') from x to x'. So all points with d_j(x, x') <= r_j(x) for all j are certified as x is:
-a weighted L1 ball. Every result of this module was certified by `upper` itself, after all rounding.
+U_j rises by at most c d_j(x, x') from x to x'. So all points with c d_j(x, x') <= r_j(x) for all j are certified as x
+is: a weighted L1 ball. Every result of this module was certified by `upper` itself, after all rounding.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from .designs import clipped, leading_options, neighbours
 Mask = npt.NDArray[np.bool_]
 
 CENTRES = 24  # certified points from which the border is sought
+SHARES = (1.0, 0.5)  # of the way to the border
 SPREAD = 16  # directions in which it is sought, besides those of the coordinates and towards goals
 INSIDE = 1.0 - 1e-9  # share of a radius that is used, so that rounding does not lead outside
 FIRST = 0.1  # longest first step of an ascent, in sides
@@ -54,6 +55,7 @@ class Cones:
         places: (context, point) rows where bounds are known, `(k, D)`.
         ceilings: upper bound of each constraint there, `(k, m)`.
         floors: lower bounds, `(k, m)`.
+        caution: c, the factor of distances in upper bounds.
         context: context of the points, `(c,)`, or None.
     """
 
@@ -61,6 +63,7 @@ class Cones:
     places: Array
     ceilings: Array
     floors: Array
+    caution: float = 1.0
     context: Array | None = None
 
     @property
@@ -82,7 +85,7 @@ class Cones:
 
     def upper(self, points: Array) -> Array:
         """Returns U_j, `(n, m)`."""
-        each = [(u + self.distances(points, j)).min(axis=1) for j, u in enumerate(self.ceilings.T)]
+        each = [(u + self.caution * self.distances(points, j)).min(axis=1) for j, u in enumerate(self.ceilings.T)]
         return np.stack(each, axis=1)
 
     def lower(self, points: Array) -> Array:
@@ -103,22 +106,23 @@ class Cones:
         found, rises = lower.copy(), []
         for j, (metric, rise) in enumerate(zip(self.metrics, slopes, strict=True)):
             far = self.distances(points, j)
-            above, below = self.ceilings[:, j] + far, self.floors[:, j] - far
+            above, below = self.ceilings[:, j] + self.caution * far, self.floors[:, j] - far
             upper, least = above.min(axis=1), below.max(axis=1)
             by_lower = least >= np.minimum(lower[j], upper)
             by_upper = ~by_lower & (upper < lower[j])
             nearest = np.where(by_upper, above.argmin(axis=1), below.argmax(axis=1))
             away = np.sign(points - self.points[nearest]) * metric.weights[self.before :]
             found[j] = np.maximum(least, np.minimum(lower[j], upper))
-            rises.append(np.where(by_lower[:, None], -away, np.where(by_upper[:, None], away, rise)))
+            rises.append(np.where(by_lower[:, None], -away, np.where(by_upper[:, None], self.caution * away, rise)))
         return found, rises
 
     def between(self, points: Array, others: Array) -> Array:
-        """Returns d_j of points `(n, d)` and other points `(k, d)` under the context, `(n, k, m)`."""
+        """Returns c d_j of points `(n, d)` and other points `(k, d)` under the context, `(n, k, m)`."""
         places = others
         if self.context is not None:
             places = np.hstack([np.broadcast_to(self.context, (len(others), self.before)), others])
-        return np.stack([self.distances(points, j, places) for j in range(len(self.metrics))], axis=2)
+        found = np.stack([self.distances(points, j, places) for j in range(len(self.metrics))], axis=2)
+        return np.asarray(self.caution * found)
 
 
 @final
@@ -128,16 +132,12 @@ class CertifiedSearch:
     Args:
         domain: box or space that is searched.
         cones: bounds by which points are certified.
-        agreed: returns which certified points may be played, `(n,)`. None for all.
-        share: of the way to the border that is looked at, too.
     """
 
-    def __init__(
-        self, domain: Box | Space, cones: Cones, agreed: Callable[[Array], Mask] | None = None, *, share: float = 0.5
-    ) -> None:
-        self.domain, self.cones, self._agreed, self._shares = domain, cones, agreed, sorted({1.0, share, 0.5})
+    def __init__(self, domain: Box | Space, cones: Cones) -> None:
+        self.domain, self.cones = domain, cones
         self.span = domain.upper - domain.lower
-        weights = np.array([metric.weights[cones.before :] for metric in cones.metrics])
+        weights = cones.caution * np.array([metric.weights[cones.before :] for metric in cones.metrics])
         self.moving: IndexArray = np.flatnonzero(real_columns(domain) & (weights > 0.0).all(axis=0))
         self.weights = weights[:, self.moving] * self.span[self.moving]  # w_j, (m, p)
         known = distinct(cones.points)
@@ -149,12 +149,10 @@ class CertifiedSearch:
         return points[self.good(points)]
 
     def good(self, points: Array) -> Mask:
-        """Returns which valid points are certified, agreed, and keep the limits of the domain, `(n,)`."""
+        """Returns which valid points are certified and keep the limits of the domain, `(n,)`."""
         found, limits = self.cones.holds(points), self.domain.limits
         if limits is not None:
             found[found] = limits.holds(points[found])
-        if self._agreed is not None and found.any():
-            found[found] = self._agreed(points[found])
         return found
 
     def centres(self, surface: AcquisitionFunction, goals: Array) -> Array:
@@ -209,13 +207,13 @@ class CertifiedSearch:
         longest = np.where(np.isfinite(longest), longest, 0.0)  # no way at all
         longest[:, len(along) :] = np.minimum(longest[:, len(along) :], 1.0)  # not beyond a goal
         found = []
-        for share in self._shares:
+        for share in SHARES:
             points = np.repeat(centres[:, None], ways.shape[1], axis=1)
             points[..., self.moving] += share * longest[..., None] * ways * self.span[self.moving]
             found.append(points.reshape(-1, centres.shape[1]))
         points = np.concatenate(found)
         return self.kept(
-            clipped(self.domain, points, np.tile(np.repeat(centres, ways.shape[1], axis=0), (len(self._shares), 1)))
+            clipped(self.domain, points, np.tile(np.repeat(centres, ways.shape[1], axis=0), (len(SHARES), 1)))
         )
 
     def ascend(self, surface: AcquisitionFunction, starts: Array, *, steps: int) -> tuple[Array, Array]:
@@ -298,7 +296,7 @@ class CertifiedSearch:
         """Returns points `(n, d)` with their moving columns projected onto the nearest ball of each constraint."""
         for _ in range(1 if len(self.weights) == 1 else SWEEPS):
             for j, weights in enumerate(self.weights):
-                whole = self.cones.distances(points, j)
+                whole = self.cones.caution * self.cones.distances(points, j)
                 offsets = (points[:, None, self.moving] - self.cones.points[None, :, self.moving]) / self.span[
                     self.moving
                 ]
