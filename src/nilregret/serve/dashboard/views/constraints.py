@@ -47,6 +47,7 @@ def constraints_view(study: Study) -> dict[str, Any] | None:
     averaged = on_average(study.policy)
     found: dict[str, Any] = {
         "averaged": averaged, "saturated": study.saturated, "infeasible": _infeasible(study), "rows": [], "left_out": 0,
+        "remarks": list(study.remarks.values()),
         "sentence": "No constraint value has been told yet.", "pictures": [],
     }  # fmt: skip
     if told is None:
