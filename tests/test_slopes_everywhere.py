@@ -1,6 +1,8 @@
 """Slopes on all surfaces: JSON, HTTP, the command line, runs that end at a refutation, and explanations."""
 
 import json
+import math
+import re
 
 import pytest
 
@@ -104,6 +106,50 @@ def test_a_run_ends_at_a_refutation_with_its_result(in_flight):
     assert len(found.trials) < 30
     assert all(trial.state == "observed" for trial in found.trials)
     assert found.best is not None
+
+
+def climbed(domain, rounds, **more):
+    study = nr.Study(nr.auto(domain, constraints=limits(**more)), seed=0)
+    for _ in range(rounds):
+        trial = study.ask()
+        study.tell(trial, trial.parameters["speed"], constraints=[heat(**trial.parameters)])
+    return study
+
+
+@pytest.mark.parametrize("domain", [GRID, MACHINE], ids=["grid", "space"])
+def test_an_explanation_says_what_certified_a_point(domain):
+    study = climbed(domain, 7, caution=1.0)
+    assert study.explain(0).proofs == ("stated by `start`",)
+    towards = []
+    for trial in study.trials[1:]:
+        why = study.explain(trial)
+        assert why.repeated
+        (proof,) = why.proofs
+        by, terms, total = re.fullmatch(r"by trial (\d+): told (.*) = (.*) <= 0", proof).groups()
+        assert int(by) < trial.number
+        told, *added = terms.split(" + ")
+        summed = float(told) + sum(math.prod(map(float, each.partition(" (")[0].split(" x "))) for each in added)
+        assert summed == pytest.approx(float(total), abs=0.02)
+        assert float(told) == pytest.approx(study.trials[int(by)].constraints[0], abs=0.01)
+        assert heat(**trial.parameters) <= float(total) + 0.01
+        assert why.to_dict()["proofs"] == [proof]
+        assert ("certified", f"constraint 1, {proof}") in why.facts
+        towards += [why] if why.towards is not None else []
+    for why in towards:
+        assert why.towards.name in why.why
+    assert towards
+
+
+def test_a_proof_has_the_caution_as_a_factor():
+    study = climbed(GRID, 1, caution=1.5)
+    study.enqueue({"speed": 2, "power": 1, "fan": "low"})
+    (proof,) = study.explain(study.ask()).proofs
+    assert proof == "by trial 0: told -5.885 + 0.1 (noise) + 1.5 x (2 x 1 (speed) + 1 x 1 (power)) = -1.285 <= 0"
+
+
+def test_an_explanation_without_slopes_has_no_proofs():
+    study = nr.Study(nr.auto(GRID, constraints=1))
+    assert not {"proofs", "towards"} & set(study.explain(study.ask()).to_dict())
 
 
 FILE = """

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import LARGEST_REWARD, Array, many, number, shown
+from .._utils.numerals import numeral
 from ..errors import InvalidInput
 from .domain import Arms, Box, Domain, Space
 from .parameters import CHOSEN, Choice, Parameter, option_place
@@ -32,10 +33,11 @@ PER = "per unit, or per decade (a factor of 10) of a logarithmic parameter"
 
 
 class _Jumps(NamedTuple):
-    """The columns of a choice, and the largest changes between its options, `(k, k)`."""
+    """The columns of a choice, the largest changes between its options, `(k, k)`, and its name."""
 
     columns: slice
     table: Array
+    name: str
 
 
 def packed(slope: Any) -> Any:
@@ -72,6 +74,7 @@ class Metric:
         parts = (domain,) if context is None else (context, domain)
         width = sum(part.dimension for part in parts)
         self.weights, self.fixed, self.jumps = np.zeros(width), np.zeros(width, dtype=bool), list[_Jumps]()
+        self._named: list[tuple[int, str, float]] = []  # column, name and units of each number
         self._nothing = np.zeros(width, dtype=bool)  # columns that are above 0.5 if a value is missing
         self._activity: list[tuple[slice, Space]] = []
         self.reach, first, left = 0.0, 0, _by_name(slope, domain)
@@ -123,18 +126,20 @@ class Metric:
             )
         sides = np.ptp(part.points, axis=0) if isinstance(part, Arms) else part.upper - part.lower
         for i, (value, side) in enumerate(zip(each, sides, strict=True)):
+            self._named.append((first + i, f"x{i}", 1.0))
             self._take_number(f"slope[{i}]", value, first + i, 1.0, float(side))
 
     def _take_parameter(self, name: str, parameter: Parameter, value: Any, at: slice) -> None:
         where = f"slope[{name!r}]"
         if isinstance(parameter, Choice):
             table = _table(where, parameter, value)
-            self.jumps.append(_Jumps(at, table * UP))
+            self.jumps.append(_Jumps(at, table * UP, name))
             self.reach += float(table[np.isfinite(table)].max(initial=0.0))
             return
         if isinstance(value, tuple):
             raise InvalidInput(f"`{where}` is {shown(value)}: parameter `{name}` is a number, so give one, {PER}.")
         units = math.log10(parameter.high / parameter.low) if parameter.log else float(parameter.high - parameter.low)
+        self._named.append((at.start, name, units))
         self._take_number(where, value, at.start, units, 1.0)
 
     def _take_number(self, where: str, value: Any, column: int, units: float, side: float) -> None:
@@ -160,9 +165,20 @@ class Metric:
         found = np.zeros((len(points), len(places)))
         for column in np.flatnonzero(self.weights):
             found += self.weights[column] * np.abs(points[:, None, column] - places[None, :, column])
-        for columns, table in self.jumps:
+        for columns, table, _ in self.jumps:
             found += table[points[:, columns].argmax(axis=1)[:, None], places[:, columns].argmax(axis=1)]
         return np.where(self._apart(points, places), np.inf, found)
+
+    def terms(self, point: Array, place: Array) -> str:
+        """Returns the distance of two rows as a sum in words, such as "2 x 0.8 (speed) + 8 (fan)"."""
+        said = []
+        for column, name, units in self._named:
+            if far := units * abs(float(point[column] - place[column])):
+                said.append(f"{numeral(float(self.weights[column]) / units / UP)} x {numeral(far)} ({name})")
+        for columns, table, name in self.jumps:
+            if jump := float(table[point[columns].argmax(), place[columns].argmax()]):
+                said.append(f"{numeral(jump / UP)} ({name})")
+        return " + ".join(said)
 
     def _apart(self, points: Array, places: Array) -> Mask:
         """Returns which pairs of rows differ where nothing is known, `(n, k)`."""

@@ -596,6 +596,11 @@ class DualState:
     """
 
     prices: Array = frozen(np.zeros(0))
+    towards: Array | None = None  # The point that the last decision hoped to certify by a step, `(d,)`.
+
+    def proofs(self, point: Array, context: Array | None) -> tuple[str, ...]:  # noqa: ARG002
+        """Returns the proof that each constraint holds at a point, in words. Most rules have none."""
+        return ()
 
     @property
     def remarks(self) -> Mapping[str, str]:

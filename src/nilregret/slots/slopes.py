@@ -249,16 +249,25 @@ class SlopeState(Copyable, DualState):
             return np.zeros(len(points), dtype=bool)
         return allowed(*self.bounds(points, context))
 
-    def evidence(self, point: Array, context: Array | None, j: int) -> tuple[int, float, float] | None:
-        """Returns what bounds constraint j at a point: a trial, the bound at its point, and the rise from it."""
-        rows, high, _ = self.table
-        if not len(rows):
-            return None
-        far = self.caution * self.metrics[j](self.rows(point[None], context), rows)[0]
-        i = int((high[:, j] + far).argmin())
-        if np.isinf(far[i]):
-            return None
-        return int(list(self._places.values())[i].high_by[j]), float(high[i, j]), float(far[i]) / UP
+    def proofs(self, point: Array, context: Array | None) -> tuple[str, ...]:
+        """Returns the proof that each constraint holds at a point, in words. Without one, `start` states it."""
+        return tuple(self._proof(point, context, j) for j in range(len(self.metrics)))
+
+    def _proof(self, point: Array, context: Array | None, j: int) -> str:
+        row, (rows, high, _) = self.rows(point[None], context), self.table
+        upper = high[:, j] + self.caution * self.metrics[j](row, rows)[0] if len(rows) else np.array([math.inf])
+        i, stated = int(upper.argmin()), bool((point == self.start).all(axis=1).any())
+        if upper[i] > 0.0:
+            return "stated by `start`" if stated else "not certified"
+        place, noise = list(self._places.values())[i], float(self.noise[j])
+        alone = float(place.high[j] - noise) if self._delta is None else None
+        told = f"at most {numeral(float(place.high[j]))} there" if alone is None else f"told {numeral(alone)}"
+        added = f" + {numeral(noise)} (noise)" if alone is not None and noise else ""
+        terms = self.metrics[j].terms(row[0], place.row)
+        if terms:
+            terms = f" + {terms}" if self.caution == 1.0 else f" + {numeral(self.caution)} x ({terms})"
+        total = f" = {numeral(float(upper[i]))}" if added or terms else ""
+        return f"by trial {int(place.high_by[j])}: {told}{added}{terms}{total} <= 0"
 
     # -- remarks -------------------------------------------------------------------------------------------------
 
@@ -358,6 +367,7 @@ def judged_by_slopes(scores: Array, view: TableView | PointView) -> Array:
     if not isinstance(state, SlopeState):
         raise TypeError("The state of a certificate by slopes is a `SlopeState`.")
     state.refuse()
+    state.towards = None
     lower, upper = state.bounds(view.points, view.context)
     safe = allowed(lower, upper) & np.isfinite(scores)
     if not safe.any():
@@ -369,10 +379,10 @@ def judged_by_slopes(scores: Array, view: TableView | PointView) -> Array:
     if possible.any():
         goals = np.flatnonzero(possible & admitted(view.limits()))
         goals = goals[np.argsort(-scores[goals], kind="stable")[:MOST_GOALS]]
-        place = _step(goals, np.flatnonzero(safe), scores, upper, view, state) if len(goals) else None
-        if place is not None:
+        step = _step(goals, np.flatnonzero(safe), scores, upper, view, state) if len(goals) else None
+        if step is not None:
             chosen = np.full(len(scores), -np.inf)
-            chosen[place] = 0.0
+            chosen[step[0]], state.towards = 0.0, view.points[step[1]].copy()
             return chosen
     return certified
 
@@ -380,8 +390,8 @@ def judged_by_slopes(scores: Array, view: TableView | PointView) -> Array:
 def _step(
     goals: npt.NDArray[np.intp], places: npt.NDArray[np.intp], scores: Array, upper: Array,
     view: TableView | PointView, state: SlopeState,
-) -> int | None:  # fmt: skip
-    """Returns the certified point of the step that is worth most, or None if no step pays.
+) -> tuple[int, int] | None:  # fmt: skip
+    """Returns the certified point of the step that is worth most, and its goal, or None if no step pays.
 
     A step that closes a share of the gap at a goal is worth that share of what the goal is better by.
     """
@@ -401,7 +411,8 @@ def _step(
     share = np.where(gain >= FINE, np.minimum(gain / np.maximum(gap, FINE), 1.0), 0.0)
     worth = HORIZON * share * (scores[goals] - best) - (best - scores[places])[:, None]
     place, goal = np.unravel_index(worth.argmax(), worth.shape)
-    return int(places[place]) if share[place, goal] > 0.0 and worth[place, goal] > 0.0 else None
+    pays = share[place, goal] > 0.0 and worth[place, goal] > 0.0
+    return (int(places[place]), int(goals[goal])) if pays else None
 
 
 def _expected(mean: Array, std: Array) -> Array:

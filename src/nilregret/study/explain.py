@@ -161,6 +161,8 @@ class _Moment:
             if trial.kept is None
             else state.keep(trial)
         )
+        dual = state.outputs.dual if isinstance(state, State) and trial.kept is None else None
+        self._towards = None if dual is None or entry is not None else dual.towards
         self._state = state  # By now it has learned all that was known then.
         self._domain = state.policy.domain
 
@@ -190,7 +192,7 @@ class _Moment:
         finite = None if compared is None or compared.tied is None else compared
         return Explanation(
             **common, rule=reasons.rule, forced_by=reasons.forced_by, round=state.round,
-            chosen=self._believed(trial.point, trial.arm, self._score(reasons)),
+            chosen=self._believed(trial.point, trial.arm, None if self._towards is not None else self._score(reasons)),
             runner_up=None if other is None or compared is None else self._believed(
                 compared.points[other], None if compared.arms is None else int(compared.arms[other]),
                 float(reasons.shown[other]),
@@ -201,6 +203,8 @@ class _Moment:
             first_counted=state.first_counted,
             constraints=self._constraints(), front=self._front(reasons), feasible=self._feasible(),
             kernel=state.kernel, fitted=state.kernel != state.policy.kernel, propensity=reasons.propensity,
+            proofs=state.outputs.dual.proofs(trial.point, trial.context),
+            towards=None if self._towards is None else self._believed(self._towards, None, None),
             **_lengthscales(state), budgets=reasons.budgets, instead=self._instead(reasons),
         )  # fmt: skip
 

@@ -183,6 +183,8 @@ class Explanation:
             rounds on a box), and for points that were drawn for the whole study.
         enqueued: what `Study.enqueue` named, which the trial is: parameters, a point or the number of an arm. None if
             the policy chose. Where some parameters were named, it chose the others.
+        proofs: why each constraint holds at the point, in words, with `nr.Safe(slope=...)`, else empty.
+        towards: a better point that the answer may help to certify, with `nr.Safe(slope=...)`, or None.
         budgets: budgets of `nr.NoWorse` before the decision, each a `nilregret.slots.no_worse.Standing`. Empty without.
         instead: what the policy would have played, if a budget held the round to the control, or None.
         repeated: True if the policy decides the same again. It is False if `ask(among=..., exclude=...)` had left only
@@ -224,6 +226,8 @@ class Explanation:
     turn: float | None = None
     propensity: Propensity | None = None
     enqueued: dict[str, Any] | list[float] | int | None = None
+    proofs: tuple[str, ...] = ()
+    towards: Candidate | None = None
     budgets: tuple[Standing, ...] = ()
     instead: Candidate | None = None
     repeated: bool
@@ -269,6 +273,8 @@ class Explanation:
         rest = {field.name: _plain(getattr(self, field.name)) for field in fields(self) if field.name != "trial"}
         if not self.objectives:  # One objective has no such entries.
             del rest["objectives"], rest["front"]
+        if not self.proofs:
+            del rest["proofs"], rest["towards"]
         if not self.budgets:  # Most policies have none.
             del rest["budgets"], rest["instead"]
         return first | rest | {"width": self._width}
@@ -307,6 +313,8 @@ class Explanation:
             by, what = unchosen
         elif self.rule is None:
             what = "a uniform draw" if self.forced_by else "the next point that its script names"
+        elif self.towards is not None:
+            what = f"a certified point whose answer may certify {self.towards.name}, which would be better"
         elif self.compared is None:
             what = f"the highest {score} that the search found"
         elif self.compared == 1:
@@ -316,7 +324,7 @@ class Explanation:
             if self.tied is not None and self.tied > 1:
                 what += f", one of {self.tied} that tie, drawn among them"
         said = f"{by}: {what}." + (f" {self.front.why}" if self.front is not None else "")
-        if self.repeated and self._beaten():
+        if self.repeated and self.towards is None and self._beaten():
             said += " What scores higher was not played: the point found was moved, by constraints, a grid or `apart`."
         if not self.repeated:
             said += (
@@ -363,6 +371,7 @@ class Explanation:
             ("multipliers", ", ".join(_figure(each) for each in self.multipliers if not math.isnan(each))),
             ("constraints", "; ".join(map(str, self.constraints))),
             *(() if self.front is None else self.front.facts),
+            *(("certified", f"constraint {j}, {each}") for j, each in enumerate(self.proofs, 1)),
             ("feasible", "" if self.feasible is None else _figure(self.feasible)),
             ("kernel", f"{_short(repr(self.kernel))}, fitted" if self.fitted else ""),
             ("lengthscales", self._compared()),
