@@ -329,10 +329,15 @@ def test_a_standard_deviation_that_is_none(std):
 
 
 def refusing():
-    arms = nr.gp_ucb(ARMS, SMOOTH, noise=0.2)
+    arms, known = nr.gp_ucb(ARMS, SMOOTH, noise=0.2), {"norm_bound": 1.0}
     return {
-        "one noise of all answers": nr.gp_ucb(ARMS, SMOOTH, noise=0.2, width="rkhs", norm_bound=1.0),
-        "SelfNormalized": nr.igp_ucb(ARMS, SMOOTH, noise=0.2, norm_bound=1.0, information_gain="greedy"),
+        "within a bound": nr.gp_ucb(ARMS, SMOOTH, noise=0.2, width="rkhs", **known),
+        "'realised'": nr.igp_ucb(ARMS, SMOOTH, noise=0.2, information_gain="greedy", **known),
+        "its noise is unknown": nr.igp_ucb(ARMS, SMOOTH, noise="unknown", **known),
+        "values of f": nr.igp_ucb(ARMS, SMOOTH, noise=0.0, **known),
+        r"more than 31,623 times the noise of the policy, 0\.0": nr.igp_ucb(ARMS, SMOOTH, noise=0, width="ay", **known),
+        r"noise of the policy, 1e-06": nr.gp_ts(ARMS, SMOOTH, noise=1e-6, **known),
+        "CensoredWidth": nr.gp_ucb_sdf(ARMS, SMOOTH, noise=0.2, reward_bound=1.0, window=5, **known),
         "changes": arms.using(memory="adaptive"),
         "clicks": nr.auto(ARMS, reward="bernoulli"),
         "linear models": nr.auto(ARMS, context=nr.Box([0.0], [1.0]), noise=0.2),
@@ -367,6 +372,68 @@ def test_bounds_that_hold_for_weighted_answers_stay_certified():
         lower, upper = study.bounds(ARMS.points)
         outside += bool(((f < lower) | (f > upper)).any())
     assert outside <= 10
+
+
+def test_an_exact_answer_is_let_in_where_the_noise_is_tiny():
+    study = nr.Study(refusing()[r"noise of the policy, 1e-06"])
+    assert study.tell(study.ask(), 0.5, std=0.0).std == 0.0
+    assert study.policy.valid_for == "f"
+
+
+WIDTHS = ("igp", "ay", "amm", "dmm")
+
+
+@pytest.mark.parametrize("domain", ["arms", "many arms", "box", "features"])
+def test_the_bounds_of_an_answer_of_half_the_noise_are_those_of_four_answers(domain):
+    made = {
+        "arms": (ARMS, SMOOTH), "many arms": (nr.Arms.grid(0, 1, 300), nr.Matern(0.5, 0.01)), "box": (BOX, STEADY),
+        "features": (BOX, nr.Linear() + nr.Linear() * nr.Linear()),
+    }  # fmt: skip
+    for width in WIDTHS:
+        policy = nr.igp_ucb(*made[domain], noise=0.2, norm_bound=1.0, width=width)
+        one, four = nr.Study(policy), nr.Study(policy)
+        for x in (0.0, 1.0, 0.0):
+            one.add([x], x - 0.3, std=0.1)
+            for _ in range(4):
+                four.add([x], x - 0.3)
+        at = made[domain][0].points[::9] if domain != "box" and domain != "features" else [[0.0], [0.3], [1.0]]
+        np.testing.assert_allclose(one.bounds(at), four.bounds(at), atol=1e-12)
+
+
+def share_outside(width, wrong, runs, rounds=12):
+    """Share of runs in which f leaves the bounds in some round, under noise of `wrong` times the told std."""
+    at = ARMS.points[[0, 3, 6, 9]]
+    K, outside = SMOOTH(at, at), 0
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        pull = rng.normal(size=4)
+        pull *= 0.5 / np.sqrt(pull @ K @ pull)  # f has the norm of the bound
+        f = SMOOTH(ARMS.points, at) @ pull
+        make = nr.gp_ts if width == "ts" else nr.igp_ucb
+        name = "amm" if width == "ts" else width
+        study, left, high = nr.Study(make(ARMS, SMOOTH, noise=0.2, norm_bound=0.5, width=name, delta=0.2)), False, False
+        for _ in range(rounds):
+            arm = int(rng.integers(3))
+            std = 0.02 if high else float(rng.choice([0.1, 0.5]))  # it depends on earlier answers, as it may
+            noise = std * float(rng.choice([-1.0, 1.0]))  # of all s-sub-Gaussian noise this has the largest variance
+            high = noise > 0.0
+            study.add(ARMS.points[arm], float(f[arm] + wrong * noise), std=std)
+            lower, upper = study.bounds()
+            left |= bool(((f < lower) | (f > upper)).any())
+        outside += left
+    return outside / runs
+
+
+@pytest.mark.parametrize("width", [*WIDTHS, "ts"])
+def test_f_stays_inside_of_the_bounds_if_the_told_noise_is_right(width):
+    assert share_outside(width, 1.0, 25) <= 0.2  # delta is 0.2
+    assert share_outside(width, 6.0, 6) >= 0.5
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("width", [*WIDTHS, "ts"])
+def test_f_stays_inside_in_many_runs(width):
+    assert share_outside(width, 1.0, 400, rounds=40) <= 0.2
 
 
 def test_it_belongs_to_the_answer_and_is_corrected_with_it():

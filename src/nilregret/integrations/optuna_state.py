@@ -232,7 +232,7 @@ class OptunaState:
         limits = constraint_values(trial, self._constraints)
         stds = stds_of(trial, len(values))
         if any(std is not None for std in stds):
-            refuse_std(self.policy)
+            refuse_std(self.policy, stds)
         told = asked.answered(
             reward=values[0], constraints=limits, order=position.order, time=time, std=stds[0],
             others=tuple(map(Other, values[1:], stds[1:])),

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, cast, final
 
 import numpy as np
 
-from .._utils.checks import Array, IndexArray
+from .._utils.checks import Array, IndexArray, shown
 from .._utils.copying import independent
 from .._utils.randomness import Rng
 from ..domains.domain import Arms
@@ -49,13 +49,22 @@ LEAST, MOST = 1e-9, 1e6  # weights: a sum of both keeps either to some digits
 EXACT = 10.0 * LEAST_REGULARIZATION  # share of the prior variance that the noise variance of an exact answer has
 
 
-def refuse_std(policy: object) -> None:
-    """Raises `InvalidInput` if a policy cannot weigh answers by their noise."""
+def refuse_std(policy: object, stds: Iterable[float | None]) -> None:
+    """Raises `InvalidInput` if a policy cannot weigh answers by their noise, or not by these standard deviations."""
     why = _objection(policy)
     if why:
         raise InvalidInput(
             f"`std` is given, and this policy cannot use it: {why}.",
             advice="Leave `std` out, or take `nr.auto`, `nr.gp_ucb` or `nr.expected_improvement`.",
+            topic="std",
+        )
+    known, largest = cast(Policy, policy), max((std for std in stds if std is not None), default=0.0)
+    if known.valid_for != "none" and largest * math.sqrt(LEAST) > known.noise:
+        raise InvalidInput(
+            f"`std` is {shown(largest)}, more than {1.0 / math.sqrt(LEAST):,.0f} times the noise of the policy, "
+            f"{shown(known.noise)}. Its bounds are proved for answers that weigh noise^2 / std^2, and so small a "
+            "weight is lost in rounding. Usually `noise` is 0 or tiny, as for exact answers.",
+            advice="Give `noise` as that of a usual answer, or leave out answers that tell nothing.",
             topic="std",
         )
 
@@ -75,7 +84,7 @@ def _objection(policy: object) -> str:
     if not policy.memory.weighs:
         return "its test for changes is for one noise of all answers"
     if not policy.confidence.weighs:
-        return f"its bounds ({type(policy.confidence).__name__}) are for one noise of all answers"
+        return policy.confidence.why_one_noise
     return ""
 
 

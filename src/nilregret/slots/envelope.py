@@ -247,6 +247,11 @@ class Confidence(Part):
         return self.valid_for == "none" and not self.likelihood
 
     @property
+    def why_one_noise(self) -> str:
+        """The reason why they do not, where `weighs` is False, for errors."""
+        return f"its bounds ({type(self).__name__}) are for one noise of all answers"
+
+    @property
     def likelihood(self) -> bool:
         """True if the bounds use the likelihood of the rewards and need no constant of their noise."""
         return False

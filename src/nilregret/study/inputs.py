@@ -200,7 +200,7 @@ class Inputs:
             InvalidInput: it is no such number, or the policy cannot weigh rewards by their noise.
         """
         std = number(name, value, low=0.0, high=LARGEST_REWARD, why=STD)
-        refuse_std(self.policy)
+        refuse_std(self.policy, [std])
         return std
 
     def metrics(self, values: Any) -> Measured:

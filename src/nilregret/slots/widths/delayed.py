@@ -257,6 +257,11 @@ class Inflated(Width):
         """True if the other width holds where answers have a noise of their own."""
         return self.base.weighs
 
+    @property
+    def why_one_noise(self) -> str:
+        """The reason of the other width."""
+        return self.base.why_one_noise
+
     def for_noise(self, noise: float | None, regularization: float) -> Inflated:
         """Returns the factor times the other width for this noise."""
         return replace(self, base=cast("Width", self.base.for_noise(noise, regularization)))

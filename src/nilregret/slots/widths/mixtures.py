@@ -30,6 +30,12 @@ At alpha = alpha0 the q cancel, which leaves s(x) sqrt(B^2 + (R^2 / lambda) (LD_
 sqrt(a^2 + b^2) <= a + b it becomes AY, the bound of Abbasi-Yadkori 2013 for any lambda. A negative root proves that no
 such f exists: B (or R) was too small.
 
+An answer with a noise s_t of its own (`Study.tell(std=...)`) counts with the weight w_t = R^2 / s_t^2. Times R / s_t it
+is an R-sub-Gaussian answer about (R / s_t) f, if s_t does not depend on its noise. So all of this holds with
+W^{1/2} f_t, W^{1/2} y and W^{1/2} K_t W^{1/2} for f_t, y and K_t, in which lambda / w_t is the noise variance of the
+posterior. At lambda = R^2 that is s_t^2, and AY is B + sqrt(LD_t + 2 ln(1 / delta)). This is a bound as that of
+Kirschner & Krause 2018, which VA-GP-UCB plays (Iwazaki & Takeno 2025, section 6).
+
 The regret of the upper bound is at most the sum of the lengths of these intervals, 2 B s, at the points played. Iwazaki
 2025 (Gaussian process upper confidence bound achieves nearly-optimal regret in noise-free Gaussian process bandits)
 shows a constant regret of the width B with lambda = 0. It is for the squared exponential kernel, and for Matern kernels
@@ -201,6 +207,8 @@ class DualMixture(Confidence):
         guessed: True if `norm_bound` is only a first guess.
     """
 
+    weighs = True  # The set is that of the weighted answers.
+
     norm_bound: float  # B
     noise: float  # R
     regularization: float  # lambda = alpha0
@@ -335,6 +343,11 @@ class NoiseFree(Width):
     def weighs(self) -> bool:
         """False, since an answer with a noise of its own is no value of f."""
         return False
+
+    @property
+    def why_one_noise(self) -> str:
+        """The reason: there is no noise."""
+        return "its `noise` is 0, and its bounds are for answers that are values of f: give `noise`"
 
     def check(self, policy: Policy) -> None:
         """Raises `InvalidInput` if the kernel is fitted or f drifts."""
@@ -478,6 +491,11 @@ class Intersection(Confidence):
     def weighs(self) -> bool:
         """True if all parts hold where answers have a noise of their own."""
         return all(part.weighs for part in self.parts)
+
+    @property
+    def why_one_noise(self) -> str:
+        """The reason of the first part that does not."""
+        return next((part.why_one_noise for part in self.parts if not part.weighs), "")
 
     def for_noise(self, noise: float | None, regularization: float) -> Intersection:
         """Returns the intersection of the parts for this noise."""

@@ -59,9 +59,19 @@ class NormWidth(Width):
         """True if R is known, and the information gain is that of the weighted answers.
 
         An answer with noise s, times R / s, is an R-sub-Gaussian answer about f times R / s. The inequalities hold for
-        these, if s does not depend on the noise of that answer.
+        these, if s does not depend on the noise of that answer (Kirschner & Krause 2018, weighted least squares).
         """
         return self.noise is not None and (self.valid_for == "none" or self.realised)
+
+    @property
+    def why_one_noise(self) -> str:
+        """The reason: R is unknown, or the gain is that of equally noisy answers."""
+        if self.noise is None:
+            return "its noise is unknown, and is bounded by the errors of answers that all have it: give `noise`"
+        return (
+            "its information gain is a bound for answers of the common noise, and an exact answer tells more: take "
+            "`information_gain` 'realised'"
+        )
 
     @property
     def realised(self) -> bool:
@@ -225,6 +235,11 @@ class BoundedNoise(NormWidth):
     def suits(self, policy: Policy) -> bool:
         """Returns True if lambda = sigma^2."""
         return is_matched(policy)
+
+    @property
+    def why_one_noise(self) -> str:
+        """The reason: a standard deviation bounds no noise."""
+        return "its theorem is for noise within a bound, which no `std` is: take `igp_ucb`"
 
     @property
     def batched(self) -> bool:
