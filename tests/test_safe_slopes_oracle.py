@@ -110,6 +110,12 @@ def told_to_policy(kind, arms, start):
     return slopes, nr.gp_ucb(arms, kernel, noise=0.1, context=contexts, constraints=part, **more)
 
 
+def first_counted(kind, trials):
+    """Returns the first trial that the memory keeps."""
+    cuts = [cut for cut in CUTS if cut <= trials]
+    return {"restarts": max([0, *cuts]), "window": max(trials - WINDOW, 0)}.get(kind, 0)
+
+
 class World:
     """A study, what it is told, and what counts of it."""
 
@@ -135,9 +141,8 @@ class World:
 
     def counted(self):
         """The answers in force."""
-        total = len(self.studies[0].trials)
-        first = {"restarts": max([0, *(cut for cut in CUTS if cut <= total)]), "window": max(total - WINDOW, 0)}
-        return [pair for number, pair in sorted(self.told.items()) if number >= first.get(self.kind, 0)]
+        first = first_counted(self.kind, len(self.studies[0].trials))
+        return [pair for number, pair in sorted(self.told.items()) if number >= first]
 
     def answer(self, study, number, at, **more):
         self.told[number] = (at, self.values(at))
@@ -233,6 +238,35 @@ def test_no_uncertified_point_is_played_whatever_is_told(kind, seed, tmp_path):
     again = nr.Study.open(storage=f"sqlite:///{tmp_path}/study.db")  # all of the record at once
     np.testing.assert_array_equal(again.feasible(context=seen), study.feasible(context=seen))
     assert again.remarks == study.remarks
+
+
+@pytest.mark.parametrize(
+    ("kind", "rounds"),
+    [("two", 6), ("named", 6), *(pytest.param(kind, 30, marks=pytest.mark.nightly) for kind in KINDS)],
+)
+def test_no_uncertified_point_of_a_space_is_played(kind, rounds):
+    rng, spread = np.random.default_rng([7, sum(map(ord, kind))]), MACHINE.grid({"speed": 3, "feed": 3, "teeth": 3})
+    points = [dict(spread.parameters(i)) for i in range(len(spread))]
+    slopes, policy = told_to_policy(kind, MACHINE, points[0])
+    g, oracle, told, open_ = cones(rng, points, slopes, points[0]), Oracle(points[0], slopes), {}, {}
+    study = nr.Study(policy, seed=0)
+    for _ in range(rounds):
+        seen = {"hour": float(rng.integers(3))} if KINDS[kind][0] is HOURS else None
+        seen = {"day": str(rng.choice(["mon", "sun"]))} if KINDS[kind][0] is DAYS else seen
+        known = [told[number] for number in sorted(told) if number >= first_counted(kind, len(study.trials))]
+        expected = [oracle.certified(known, {**point, **(seen or {})}) for point in points]
+        found = study.feasible(points, context=seen) == 1.0
+        assert not [i for i, e in enumerate(expected) if e is not None and e != found[i]]
+        trial = study.ask(seen)
+        assert oracle.certified(known, {**trial.parameters, **(seen or {})}) is not False
+        assert (g(trial.parameters) <= 1e-6).all()
+        open_[trial.number] = {**trial.parameters, **(seen or {})}
+        if rng.random() < 0.8:
+            number = int(rng.choice(list(open_)))
+            at = open_.pop(number)
+            told[number] = (at, g({name: at[name] for name in points[0]}) + rng.choice([-E, E], size=len(slopes)))
+            study.tell(number, at["speed"] - at["teeth"], constraints=told[number][1])
+    assert "refuted" not in study.remarks
 
 
 @pytest.mark.parametrize("seed", range(4))

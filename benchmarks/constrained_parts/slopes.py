@@ -11,8 +11,11 @@ import nilregret as nr
 from nilregret.slots.slopes import SlopeState
 
 STD, BOUND = 0.05, 0.15  # of the noise: normal, clipped at three standard deviations
-LINE, SQUARE = nr.Arms.grid(0, 1, 60), bench.square(15)
-SHAPES = {"line": (LINE, (60,), 0.12), "square": (SQUARE, (15, 15), 0.3)}  # arms, their grid, the lengthscale
+SHAPES = {  # arms, their grid, the lengthscale
+    "line": (nr.Arms.grid(0, 1, 60), (60,), 0.12),
+    "square": (bench.square(15), (15, 15), 0.3),
+    "fine square": (bench.square(25), (25, 25), 0.3),
+}
 NOISES = {
     "clipped": lambda rng: STD * np.clip(rng.standard_normal(), -3, 3),
     "uniform": lambda rng: rng.uniform(-BOUND, BOUND),
@@ -138,12 +141,17 @@ def report(seeds, rounds):
         regrets[rule] = np.array([run.regret for run in runs])
         rows.append([str(rule), *_said(rule, runs, regrets[rule]), *_spared(rule, runs, worlds, rounds)])
     bench.table("", HEAD, rows)
-    for rule in (Rule(), Rule(caution=1.0), Rule(lengthscale=2.0)):
-        for shape, part in (("line", slice(0, None, 2)), ("square", slice(1, None, 2)), ("both", slice(None))):
-            if not len(regrets[rule][part]):
-                continue
-            less = bench.difference(regrets[rule][part], regrets[RULES[0]][part])
-            print(f"regret a round of {rule} less that of {RULES[0]}, {shape}: {less}", flush=True)
+    paired = (RULES[0], Rule(), Rule(caution=1.0), Rule(lengthscale=2.0))
+    fine = [World("fine square", seed) for seed in seeds[: max(len(seeds) // 4, 2)]]
+    shapes = {"line": slice(0, None, 2), "square": slice(1, None, 2)}
+    each = {shape: [regrets[rule][part] for rule in paired] for shape, part in shapes.items()}
+    each["fine square"] = [np.array([played(world, rule, rounds).regret for world in fine]) for rule in paired]
+    print("regret a round less that of the kernel and scale:")
+    for shape, (today, *others) in each.items():
+        for rule, found in zip(paired[1:], others, strict=True):
+            if len(today):
+                said = bench.difference(found, today)
+                print(f"{shape}, {rule}: {said} of {today.mean():.3f}, {len(today)} runs", flush=True)
 
 
 def _said(rule, runs, regrets):
