@@ -99,9 +99,16 @@ def _of_front(score: object) -> Callable[[Policy, str], Policy]:
 
 
 def _safe(policy: Policy, other: str) -> Policy:
-    domain = policy.domain
-    start = domain.points[:2] if isinstance(domain, nr.Arms) else domain.inside("start", [domain.lower, domain.upper])
-    return policy.using(constraints=nr.Safe(start=start, scale=1.0, noise=NOISE))
+    return policy.using(constraints=nr.Safe(start=_start(policy.domain), scale=1.0, noise=NOISE))
+
+
+def _safe_by_slopes(policy: Policy, other: str) -> Policy:
+    slope = dict.fromkeys(SPACE.parameters, 9.0) if isinstance(policy.domain, nr.Space) else 9.0
+    return policy.using(constraints=nr.Safe(start=_start(policy.domain), slope=slope, noise=10.0))  # never refuted
+
+
+def _start(domain: nr.Arms | nr.Box | nr.Space) -> np.ndarray:
+    return domain.points[:2] if isinstance(domain, nr.Arms) else domain.inside("start", [domain.lower, domain.upper])
 
 
 def _compact(policy: Policy, other: str) -> Policy:
@@ -237,6 +244,7 @@ FILLINGS = [
     _using("constraints", "`OnAverage`", nr.OnAverage(noise=NOISE, step=0.5)),
     Filling("constraints", "`Pareto`", _front),
     Filling("constraints", "`Safe`", _safe),
+    Filling("constraints", "`Safe(slope=...)`", _safe_by_slopes),
     _using("switching", "`Lazy`", nr.slots.Lazy(factor=2.0)),
     _using("pruning", "`Never`", nr.slots.Never(steps=5)),
     _using("pruning", "`Median`", nr.slots.Median(steps=5)),
@@ -286,7 +294,7 @@ SLATES = ("`Cascade`", "`Positions`")
 REASONS = [
     Reason(
         SLATES,
-        ("`MultiplicativePenalty`", "`AdditivePenalty`", "`EveryRound", "`OnAverage`", "`Safe`", *FRONTS),
+        ("`MultiplicativePenalty`", "`AdditivePenalty`", "`EveryRound", "`OnAverage`", "`Safe", *FRONTS),
         "one reward of each place",
         "What was not seen has no answer, and constraint values come by themselves.",
     ),
@@ -339,7 +347,7 @@ REASONS = [
     ),
     Reason(
         FRONTS[:4],
-        ("`EveryRound", "`OnAverage`", "`Safe`"),
+        ("`EveryRound", "`OnAverage`", "`Safe"),
         "the policy has one",
         "Scores of a front need the rule `Pareto`, which holds limits as `EveryRound` does.",
     ),
@@ -408,7 +416,7 @@ REASONS = [
     ),
     Reason(
         ("`MultiplicativePenalty`", "`AdditivePenalty`"),
-        ("`EveryRound", "`OnAverage`", "`Safe`"),
+        ("`EveryRound", "`OnAverage`", "`Safe"),
         "one of the two, not both",
         "A penalty charges for violations in the one function that is learned (Shi and Eryilmaz), the three worlds "
         "learn each constraint by itself: what violates would be charged twice.",
@@ -435,7 +443,7 @@ REASONS = [
         "scores are pure numbers.",
     ),
     Reason(
-        ("`Safe`",),
+        ("`Safe",),
         (
             "`UniformExploration`",
             "`Uniform`",
@@ -463,7 +471,7 @@ REASONS = [
         "Certificates are probabilities under the kernel that is given; under one that was learned nothing.",
     ),
     Reason(
-        ("`Safe`",),
+        ("`Safe",),
         ("`Discount`", "`DriftBank`", "`AllOf`"),
         "may have drifted by the next round",
         "What was certified may have drifted by the next round: every round would be a risk anew, and no delta "
@@ -478,7 +486,7 @@ REASONS = [
     ),
     Reason(
         ("`CensoredWidth`", "`CensoredBounds`"),
-        ("`EveryRound", "`OnAverage`", "`Safe`"),
+        ("`EveryRound", "`OnAverage`", "`Safe"),
         "not censored",
         "Its bounds are for rho_m f, the mean of censored rewards (Verma, Dai and Low, Theorem 1), and constraint "
         "values are not censored: `confidence=` of the constraints says which bounds are theirs, and then they go "
@@ -517,7 +525,7 @@ REASONS = [
             "`EveryRound",
             "`OnAverage`",
             "`Pareto`",
-            "`Safe`",
+            "`Safe",
         ),
         "`Tide` is for clicks|rates that stand still",
         "A level beside the arms is learned with rates of clicks, counts and bounded rewards, and with linear models "
@@ -543,7 +551,7 @@ REASONS = [
             *LEARNED,
             "`EveryRound",
             "`OnAverage`",
-            "`Safe`",
+            "`Safe",
         ),
         "Likelihood ratios are for",
         "It is made of the likelihood of clicks, counts or bounded rewards, arm by arm, of one function: what charges "
@@ -597,7 +605,7 @@ REASONS = [
             *(name for name in LEARNED if name != "`ArmModels`"),
             "`EveryRound",
             "`OnAverage`",
-            "`Safe`",
+            "`Safe",
             "`Lazy`",
         ),
         "share of an observation|differs from point to point",
@@ -632,7 +640,7 @@ REASONS = [
     ),
     Reason(
         ("`Lazy`",),
-        ("`MultiplicativePenalty`", "`AdditivePenalty`", "`EveryRound", "`OnAverage`", "`Safe`"),
+        ("`MultiplicativePenalty`", "`AdditivePenalty`", "`EveryRound", "`OnAverage`", "`Safe"),
         "not that of constraints",
         "A run keeps the uncertainty of the reward within a factor and not that of constraints, which are learned, "
         "charged and kept round by round.",
