@@ -160,7 +160,7 @@ def test_what_does_not_go_together_is_refused():
     with pytest.raises(InvalidInput, match="nobody knows the norm"):
         policy.using(refit=nr.slots.Refit(every=5))
     study = nr.Study(policy)
-    with pytest.raises(InvalidInput, match="NoiseFree"):
+    with pytest.raises(InvalidInput, match="values of f"):
         study.tell(study.ask(), 0.1, std=0.2)
 
 

@@ -19,7 +19,7 @@ Worked examples are in docs/extending.md. Kernels derive from `nilregret.kernels
 | | | | `looks_back`, `is_reward`, `clicks` |
 | | `PenaltyState` | `hear`, `advance`, `put_back`, `copy` | `values`, `saturated`, `kernel`, `noise_factor`, `began` |
 | `confidence` | `Width` | `width` | `valid_for`, `suits`, `for_all_at_once`, `guess`, `recent`, `hallucinated` |
-| | | | `weighs` |
+| | | | `weighs`, `why_one_noise` |
 | | `Confidence` | `bounds` | the same |
 | | `Bounds` | `__call__` | `width`, `pointwise`, `moves`, `upper` |
 | | `Guess` | `check`, `copy` | |
