@@ -95,3 +95,32 @@ def test_a_refuted_box_asks_no_more():
     study.add([0.2], 0.0, constraints=[-0.5])
     with pytest.raises(nr.NoRegretError, match=r"5 times as steep"):
         study.ask()
+
+
+@pytest.mark.parametrize("domain", [nr.Box([0, 0], [1, 1]), nr.Box([0, 0], [1, 1]).grid(21)], ids=["box", "arms"])
+def test_a_batch_does_not_take_one_step_three_times(domain):
+    part = nr.Safe(start=[[0.1, 0.1]], slope=1.0, noise=0.05)
+    study = nr.Study(nr.gp_ucb(domain, nr.SquaredExponential(0.3), noise=0.05, constraints=part))
+    for batch in range(4):
+        trials = study.ask(count=3)
+        # Nothing but the start is certified at first.
+        assert len({trial.point.tobytes() for trial in trials}) >= (2 if batch else 1)
+        for trial in trials:
+            study.tell(trial, float(trial.point[0]), constraints=[0.7 * trial.point[0] - 0.5])
+    assert len({trial.point.tobytes() for trial in study.trials}) >= 7
+
+
+def test_an_open_trial_counts_for_steps_until_it_is_abandoned():
+    part = nr.Safe(start=[[0.1]], slope=1.0, noise=0.05)
+
+    def next_after(change):
+        study = nr.Study(nr.gp_ucb(nr.Box(0, 1), nr.SquaredExponential(0.3), noise=0.05, constraints=part))
+        study.add([0.1], 0.1, constraints=[-0.5])
+        trial = study.ask()
+        change(study, trial)
+        return trial.point[0], study.ask().point[0]
+
+    first, second = next_after(lambda study, trial: study.abandon(trial))
+    assert second == pytest.approx(first, abs=1e-6)
+    first, second = next_after(lambda study, trial: None)
+    assert abs(second - first) > 0.01

@@ -93,6 +93,7 @@ class Outputs:
         if event.kind == "abandoned":
             for output in self.others:
                 output.data.abandon(trial)
+            self.dual.left(trial)
             return
         came = event.kind == "limited" or (trial.constraints_order is None and trial.constraints is not None)
         if came or (trial.state == "failed" and trial.constraints is None):
@@ -109,6 +110,8 @@ class Outputs:
         for trial in waiting:
             if trial.constraints is not None:
                 self.dual.hear(trial, partial(self._expected, trial))
+            else:
+                self.dual.left(trial)
         counted = [trial for trial in waiting if trial.number >= first]
         for output in self.others:
             if counted or output.data.pending.fresh:

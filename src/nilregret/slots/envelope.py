@@ -639,6 +639,9 @@ class DualState:
             limits: returns the bounds of each g_j at its point at the time of asking.
         """
 
+    def left(self, trial: Trial) -> None:
+        """Records that a trial was abandoned, or failed without constraint values."""
+
     def forget_before(self, first: int) -> None:
         """Drops the trials before this one."""
 

@@ -31,7 +31,7 @@ from ..errors import NoRegretError
 from ..storage.record import Trial
 from ..theory.fronts import LEAST_STD, log_distribution
 from .acquisition import PointView, TableView
-from .envelope import DualState, Expected
+from .envelope import DualState, Envelope, Expected
 from .feasibility import admitted
 
 PATIENCE = 8  # values at the points of `start`, after which something else should be certified
@@ -94,7 +94,7 @@ class SlopeState(Copyable, DualState):
         arms: points `(n, d)` that may be played, or None if there are infinitely many, or contexts.
     """
 
-    OWNED = ("_places", "_told")
+    OWNED = ("_open", "_places", "_told")
 
     def __init__(
         self, start: Array, metrics: Sequence[Metric], noise: Array, *, delta: float | None, caution: float,
@@ -104,14 +104,30 @@ class SlopeState(Copyable, DualState):
         self.caution, self.arms = caution, arms
         self._told: list[tuple[int, Array, Array]] = []  # trial, row, values
         self._places: dict[bytes, _Place] = {}
+        self._open: dict[int, Array] = {}  # rows of trials whose values are awaited
         self._first = 0
         self._table: tuple[Array, Array, Array] | None = None
         self.refuted: Refutation | None = None
 
     # -- answers -------------------------------------------------------------------------------------------------
 
+    def asked(self, trial: Trial, limits: Callable[[], list[Envelope]]) -> None:  # noqa: ARG002
+        """Records that the values of a trial are awaited."""
+        self._open[trial.number] = self.rows(trial.point[None], trial.context)[0]
+
+    def left(self, trial: Trial) -> None:
+        """Records that no values of a trial are awaited any more."""
+        self._open.pop(trial.number, None)
+
+    def open_points(self, context: Array | None) -> Array:
+        """Returns the points under a context whose values are awaited, `(k, d)`."""
+        rows = np.array(list(self._open.values())).reshape(-1, self.metrics[0].weights.size)
+        before = 0 if context is None else len(context)
+        return rows[(rows[:, :before] == context).all(axis=1) if before else slice(None), before:]
+
     def hear(self, trial: Trial, expected: Callable[[], list[Expected]]) -> None:  # noqa: ARG002
         """Records the constraint values of a trial, and whether they contradict earlier ones."""
+        self.left(trial)
         if trial.number < self._first or trial.constraints is None:
             return
         row = self.rows(trial.point[None], trial.context)[0]
@@ -393,7 +409,8 @@ def _step(
 ) -> tuple[int, int] | None:  # fmt: skip
     """Returns the certified point of the step that is worth most, and its goal, or None if no step pays.
 
-    A step that closes a share of the gap at a goal is worth that share of what the goal is better by.
+    A step that closes a share of the gap at a goal is worth that share of what the goal is better by. Values that are
+    awaited count as the model expects them.
     """
     limits, sizes, best = view.limits(), view.limit_sizes, float(scores[places].max())
     mean, std = (np.array([getattr(limit, name) for limit in limits]).T for name in ("mean", "std"))
@@ -401,12 +418,16 @@ def _step(
     hope = ((upper[places] - told[places] + std[places]) / sizes).max(axis=1)
     places = places[np.argsort(-hope, kind="stable")[:MOST_PLACES]]
     rows = state.rows(view.points, view.context)
+    awaited = np.flatnonzero((view.points[:, None] == state.open_points(view.context)).all(axis=2).any(axis=1))
     gap, gain = np.zeros(len(goals)), np.zeros((len(places), len(goals)))
     for j, metric in enumerate(state.metrics):
-        open_ = np.maximum(upper[goals, j], 0.0) / sizes[j]
-        # U at the goal falls from `upper` to u_j + d_j. Below 0 it need not fall.
-        fall = upper[goals, j] - told[places, j][:, None] - state.caution * metric(rows[places], rows[goals])
-        gain += np.minimum(_expected(fall / sizes[j], std[places, j][:, None] / sizes[j]), open_)
+        ahead = told[awaited, j][:, None] + state.caution * metric(rows[awaited], rows[goals])
+        above = np.minimum(upper[goals, j], ahead.min(axis=0, initial=np.inf))
+        open_ = np.maximum(above, 0.0) / sizes[j]
+        # U at the goal falls from `above` to u_j + d_j. Below 0 it need not fall.
+        fall = above - told[places, j][:, None] - state.caution * metric(rows[places], rows[goals])
+        near = metric(rows[places], rows[awaited]).min(axis=1, initial=np.inf)  # what awaited values leave to learn
+        gain += np.minimum(_expected(fall / sizes[j], np.minimum(std[places, j], near)[:, None] / sizes[j]), open_)
         gap += open_
     share = np.where(gain >= FINE, np.minimum(gain / np.maximum(gap, FINE), 1.0), 0.0)
     worth = HORIZON * share * (scores[goals] - best) - (best - scores[places])[:, None]
