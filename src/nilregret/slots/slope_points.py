@@ -61,9 +61,7 @@ def certified_point(point: Array, surface: AcquisitionFunction, view: PointView,
     best, telling = _leading(surface, border), _leading(nearer, border)
     best, ends = _ascended(search, surface, best), _ascended(search, nearer, telling)
     ways = between(point, np.concatenate([best[-1:], ends[-1:]]), view)
-    candidates = distinct(
-        np.concatenate([goals, search.places, state.open_points(view.context), best, ends, ways])
-    )
+    candidates = distinct(np.concatenate([goals, search.places, state.open_points(view.context), best, ends, ways]))
     here = view.at(candidates)
     return np.asarray(candidates[int(judged(surface.values(candidates), here).argmax())].copy())
 
