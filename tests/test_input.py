@@ -327,6 +327,7 @@ DESCRIBED = [
     nr.slots.HypervolumeImprovement(),
     nr.slots.ScalarisedImprovement(directions=W(4)),
     nr.Safe(start=np.array([[0.5]], dtype=np.float32), delta=F(0.1), certificate=S("bounds")),
+    nr.Safe(start=np.array([[0.5]]), slope=F(2.0), noise=F(0.5), independent=np.bool_(True), caution=F(1.5)),
     nr.slots.PointSearch(candidates=W(64), around=W(4), starts=W(1), evaluations=W(5)),
     nr.slots.Lazy(factor=F(1.2)),
     nr.slots.Median(finished=4, warmup=F(0.25)),

@@ -5,9 +5,15 @@ import math
 import re
 
 import pytest
+from click.testing import CliRunner
 
 import nilregret as nr
+from nilregret.__main__ import main
 from nilregret.errors import InvalidInput, NoRegretError
+from nilregret.serve.dashboard.views.health import health
+from nilregret.storage import MemoryStorage
+
+from .service import Client
 
 MACHINE = nr.Space(speed=nr.Float(0, 10), power=nr.Float(1, 1000, log=True), fan=nr.Choice("low", "high"))
 GRID = MACHINE.grid({"speed": 11, "power": 4})
@@ -119,10 +125,10 @@ def climbed(domain, rounds, **more):
 @pytest.mark.parametrize("domain", [GRID, MACHINE], ids=["grid", "space"])
 def test_an_explanation_says_what_certified_a_point(domain):
     study = climbed(domain, 7, caution=1.0)
-    assert study.explain(0).proofs == ("stated by `start`",)
+    assert study.explain(0, draws=0).proofs == ("stated by `start`",)
     towards = []
     for trial in study.trials[1:]:
-        why = study.explain(trial)
+        why = study.explain(trial, draws=0)
         assert why.repeated
         (proof,) = why.proofs
         by, terms, total = re.fullmatch(r"by trial (\d+): told (.*) = (.*) <= 0", proof).groups()
@@ -143,13 +149,13 @@ def test_an_explanation_says_what_certified_a_point(domain):
 def test_a_proof_has_the_caution_as_a_factor():
     study = climbed(GRID, 1, caution=1.5)
     study.enqueue({"speed": 2, "power": 1, "fan": "low"})
-    (proof,) = study.explain(study.ask()).proofs
+    (proof,) = study.explain(study.ask(), draws=0).proofs
     assert proof == "by trial 0: told -5.885 + 0.1 (noise) + 1.5 x (2 x 1 (speed) + 1 x 1 (power)) = -1.285 <= 0"
 
 
 def test_an_explanation_without_slopes_has_no_proofs():
     study = nr.Study(nr.auto(GRID, constraints=1))
-    assert not {"proofs", "towards"} & set(study.explain(study.ask()).to_dict())
+    assert not {"proofs", "towards"} & set(study.explain(study.ask(), draws=0).to_dict())
 
 
 FILE = """
@@ -186,19 +192,144 @@ def machine(speed, power, fan):
     ("speed", "fan", "status", "words"),
     [
         (2.0, "{ low = { high = 8 } }", 0, "speed=3"),
-        (0.5, "inf", 1, "Stopped: refused: no trial is decided after 3 of 12"),
+        (0.5, "inf", 1, "Stopped: refused: no trial is decided after 3 of 5"),
     ],
 )
 def test_a_tuning_file_has_slopes(tmp_path, monkeypatch, speed, fan, status, words):
-    from click.testing import CliRunner
-
-    from nilregret.__main__ import main
-
     (tmp_path / "objective.py").write_text(OBJECTIVE)
-    (tmp_path / "tune.toml").write_text(FILE.format(folder=tmp_path, trials=12, speed=speed, fan=fan))
+    (tmp_path / "tune.toml").write_text(FILE.format(folder=tmp_path, trials=5, speed=speed, fan=fan))
     monkeypatch.chdir(tmp_path)
     ran = CliRunner().invoke(main, ["tune", "tune.toml"])
     assert ran.exit_code == status, ran.output
     assert words in ran.output
     shown = CliRunner().invoke(main, ["show", "sqlite:///tune.db", "tune"])
     assert ("refute the certificate" in shown.output) == bool(status)
+
+
+SPACE = {
+    "speed": {"type": "float", "low": 0, "high": 10},
+    "power": {"type": "float", "low": 1, "high": 1000, "log": True},
+    "fan": {"type": "choice", "options": ["low", "high"]},
+}
+
+
+def body(**more):
+    """A study in the words of HTTP."""
+    safe = {"type": "safe", "start": [START], "slope": SLOPE, "noise": 0.1, **more}
+    return {"space": SPACE, "grid": {"speed": 11, "power": 4}, "constraints": 1, "policy": {"constraints": safe}}
+
+
+@pytest.fixture
+def service():
+    with Client(MemoryStorage()) as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("more", "words", "field"),
+    [
+        ({"slope": {**SLOPE, "speed": 0}}, "`slope['speed']` is 0", ""),
+        ({"slope": {"speed": 2.0, "power": 1.0}}, "says nothing of parameter `fan`", ".slope"),
+        ({"slope": 2.0}, "the parameters have names", ".slope"),
+        ({"slope": {**SLOPE, "fan": {"low": {"hgh": 8}}}}, "names the option 'hgh'", ""),
+        ({"slope": {**SLOPE, "fan": {"low": {"low": 8}}}}, "from 'low' to itself", ""),
+        ({"slope": {**SLOPE, "fan": {"low": {"high": "x"}}}}, "must be a number", ""),
+        ({"slope": {**SLOPE, "speed": "fast"}}, "must be a number", ""),
+        ({"slope": {f"s{i}": 1.0 for i in range(1001)}}, "", None),
+        ({"caution": 0.5}, "`caution` is 0.5", ".caution"),
+        ({"certificate": "bounds"}, "certifies by itself", ".slope"),
+    ],
+)
+def test_a_wrong_slope_over_http_is_a_sentence(service, more, words, field):
+    status, said = service.put("/v1/studies/mill", body(**more))
+    assert status == 422
+    assert words in said["error"]["sentence"]
+    if field is not None:
+        assert said["error"]["field"] == f"policy.constraints{field}"
+
+
+def test_slopes_over_http_up_to_a_refutation_and_after_it(service):
+    assert service.put("/v1/studies/mill", body(slope={**FLAT, "fan": None}))[0] == 201
+    assert service.put("/v1/studies/mill", body(slope={**FLAT, "fan": None}))[0] == 200
+    assert service.put("/v1/studies/mill", body())[0] == 409
+
+    def ask(name):
+        return service.post(f"/v1/studies/{name}/decisions", {})
+
+    def tell(made):
+        told = {"reward": 1.0, "constraints": [heat(**made["parameters"])]}
+        return service.put(f"/v1/studies/mill/decisions/{made['id']}/reward", told)
+
+    decided = [ask("mill")[1]["decisions"][0]]
+    assert tell(decided[0])[0] == 200
+    decided += [ask("mill")[1]["decisions"][0] for _ in range(2)]
+    late = decided.pop(1)
+    while (asked := ask("mill"))[0] == 201:
+        decided.append(asked[1]["decisions"][0])
+        assert tell(decided[-1])[0] == 200
+    status, said = asked
+    assert (status, said["error"]["kind"]) == (422, "refused")
+    assert "refute the certificate" in said["error"]["sentence"]
+    assert "POST .../observations" in said["error"]["sentence"]
+    assert tell(late)[0] == 200  # An open decision is answered afterwards.
+    assert ask("mill")[0] == 422
+    assert any("refute the certificate" in each for each in service.get("/v1/studies/mill")[1]["cautions"])
+    assert "stated by `start`" in str(service.get("/v1/studies/mill/explain/0"))
+    assert service.put("/v1/studies/steeper", body())[0] == 201
+    lines = service.get("/v1/studies/mill/export")[1]
+    headers = {"Content-Type": "application/x-ndjson"}
+    assert service.post("/v1/studies/steeper/observations", raw=lines, key="all", headers=headers)[0] == 200
+    assert ask("steeper")[0] == 201
+
+
+def test_the_health_page_says_what_refuted():
+    study, _ = refuted()
+    assert "refute the certificate" in str(health(study, now=0.0)["budgets"]["remarks"])
+    assert health(climbed(GRID, 2), now=0.0)["budgets"]["remarks"] == []
+
+
+def test_a_correction_heals_a_refutation():
+    study, open_ = refuted()
+    with pytest.raises(NoRegretError, match="refute"):
+        study.ask()
+    study.tell(study.trials[2], 4.0, constraints=[heat(**START) + 0.5], revise=True)
+    assert not study.remarks
+    study.tell(open_, 1.0, constraints=[heat(**START)])
+    assert study.ask().number == 3
+
+
+def test_a_reopened_study_decides_the_same_and_is_refuted_alike(tmp_path):
+    where = {"storage": f"sqlite:///{tmp_path}/a.db", "name": "mill"}
+    study, open_ = refuted(**where)
+    again = nr.Study.open(**where)
+    assert again.remarks == study.remarks
+    again.tell(open_.number, 1.0, constraints=[heat(**open_.parameters)])
+    assert again.policy == study.policy
+    assert again.explain(open_.number, draws=0).repeated
+    assert again.explain(open_.number, draws=0).proofs == study.explain(open_.number, draws=0).proofs
+
+
+def test_commands_of_slopes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "objective.py").write_text(OBJECTIVE)
+    said = FILE.format(folder=tmp_path, trials=5, speed=0.5, fan="{ low = { high = 8 } }")
+    grid, parameters = re.search("grid.*", said)[0], said[said.index("[parameters]") :]
+    (tmp_path / "mill.toml").write_text(f"constraints = 1\n{grid}\n{parameters}")
+
+    def run(*words):
+        ran = CliRunner().invoke(main, [*words[:1], "sqlite:///a.db", "mill", *words[1:]])
+        return ran.exit_code, ran.output
+
+    assert run("create", "mill.toml")[0] == 0
+    assert run("ask")[0] == 0
+    assert run("tell", "0", "1.0", "--constraint", str(heat(**START)))[0] == 0
+    status, said = run("explain", "0")
+    assert (status, "stated by `start`" in said) == (0, True)
+    assert run("add", json.dumps({**START, "speed": 4}), "4.0", "--constraint", "3.0")[0] == 0
+    status, said = run("ask")
+    assert status == 1
+    assert "Trials 0 and 1 refute the certificate" in said
+    assert "`nilregret import` takes over" in said
+    status, said = run("work", "objective:machine", "--trials", "5")
+    assert status == 1
+    assert "refute the certificate" in said

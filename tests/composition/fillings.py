@@ -310,7 +310,7 @@ REASONS = [
             "`RestartOnChange`",
             "`EDetector`",
             "`AllOf`",
-            "`DualMixture`",
+            "`NoiseFree`",
             "`CensoredWidth`",
             "`CensoredBounds`",
             "`Refit",

@@ -232,6 +232,8 @@ def _table(where: str, choice: Choice, value: Any) -> Array:
                 )
             for other, jump in map(_pair, jumps):
                 i, j = _option(where, choice, one), _option(where, choice, other)
+                if i == j:
+                    raise InvalidInput(f"`{where}` has a jump from {shown(one)} to itself: name another option.")
                 table[i, j] = table[j, i] = _jump(f"{where}[{one!r}][{other!r}]", jump)
     elif value is not None and value != math.inf:
         table[:] = _jump(where, value)

@@ -379,7 +379,10 @@ class Safe(Constraints):
         """
         super().check(policy)
         if self.slope is not None:
-            self.metrics(policy.domain, policy.context)
+            try:
+                self.metrics(policy.domain, policy.context)
+            except InvalidInput as error:
+                raise error.within("constraints") from error
         elif self.scale is None and self.kernel is None:
             raise InvalidInput(
                 NO_SCALE, advice="Such as `nr.Safe(start=points, scale=25.0, noise=0.5)`.", places=("constraints",)

@@ -29,7 +29,7 @@ MOST: dict[str, dict[str, float]] = {
     "NearestMeans": {"neighbours": 1000},
     "InitialDesign": {"rounds": 10_000},
 }  # fmt: skip
-LISTED = {"DriftBank": {"rates": 64}, "Safe": {"start": 1000}}  # the largest number of entries in a list
+LISTED = {"DriftBank": {"rates": 64}, "Safe": {"start": 1000, "slope": 1000}}  # the largest number of entries in a list
 
 
 def check_columns(space: Space, limits: Limits) -> None:
