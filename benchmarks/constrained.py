@@ -1,7 +1,7 @@
 """Constraints with posteriors of their own, in the three worlds: how much is violated, and what it costs.
 
-    python benchmarks/constrained.py [every-round|average|safe|certificates|wrong|degrees|slopes|cost ...] --runs 4
-        --first-seed 0 [--rounds N] --side 121
+    python benchmarks/constrained.py [every-round|average|safe|certificates|wrong|degrees|slopes|machines|cost ...]
+        --runs 4 --first-seed 0 [--rounds N] --side 121
 
 - every-round: Shi & Eryilmaz's problem of section E.1 on `--side` x `--side` arms, T = 340: sum of the positive parts
   of g a round, the share of the last 100 rounds with g > .02, and the regret of the last 100, noiseless and noisy.
@@ -16,6 +16,8 @@
 - degrees: a constraint of which nobody has said how large it is.
 - slopes: `Safe(slope=)` where slope and noise bound are told rightly or wrongly, against `Safe(scale=)` with the right
   lengthscale, on a line and a square, T = 30. A refuted run plays `start` for the rest.
+- machines: `Safe(slope=)` without a grid on the heater and the milling machine of the pages and on a machine of six
+  parameters, T = 40: shares of the best safe reward, against no steps and random certified points.
 - cost: the time of a run of E.1, T = 350, half the arms a side, by rule, over that of IGP-UCB on the reward alone. At
   the end the re-scored posterior is compared with one made afresh of the re-scored targets.
 """
@@ -27,7 +29,7 @@ from functools import partial
 
 import bench
 import numpy as np
-from constrained_parts import slopes
+from constrained_parts import machines, slopes
 from scipy.ndimage import label
 from scipy.optimize import linprog
 
@@ -395,6 +397,7 @@ def main(given):
         "wrong": lambda: wrong(seeds, given.rounds or 40),
         "degrees": lambda: degrees(seeds),
         "slopes": lambda: slopes.report(seeds, given.rounds or 30),
+        "machines": lambda: machines.report(seeds, given.rounds or 40),
         "cost": lambda: cost(seeds, given.rounds or 350, given.side // 2 + 1),
     }
     for name in given.parts or parts:
