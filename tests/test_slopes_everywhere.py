@@ -74,6 +74,21 @@ def test_a_policy_with_slopes_survives_json(more):
     assert again.to_json() == made.to_json()
 
 
+def test_jumps_between_options_of_any_kind_survive_json():
+    space = nr.Space(kind=nr.Choice(dict, list), layers=nr.Choice((64,), (64, 32)), on=nr.Choice(True, False))
+    slope = {"kind": {dict: {list: 2.0}}, "layers": {(64,): {(64, 32): 3}}, "on": {"true": {"false": 1.0}}}
+    start = {"kind": dict, "layers": (64,), "on": True}
+    made = nr.auto(space.grid(), constraints=nr.Safe(start=[start], slope=slope, noise=0.0, caution=1.0))
+    again = nr.Policy.from_json(made.to_json())
+    assert again.constraints == made.constraints
+    for each in (made, again):
+        study = nr.Study(each)
+        study.add(start, 0.0, constraints=[-5.5])
+        arms = [space.decode(point) for point in made.domain.points]
+        far = [2.0 * (arm["kind"] is not dict) + 3 * (len(arm["layers"]) > 1) + (not arm["on"]) for arm in arms]
+        assert study.feasible().tolist() == [float(distance <= 5.0) for distance in far]
+
+
 def test_a_new_study_takes_over_the_trials_of_a_refuted_one():
     old, open_ = refuted()
     assert "new.add_from(old)" in old.remarks["refuted"]

@@ -22,6 +22,7 @@ from .._utils.checks import LARGEST_REWARD, Array, many, number, shown
 from .._utils.numerals import numeral
 from ..errors import InvalidInput
 from .domain import Arms, Box, Domain, Space
+from .options import import_name
 from .parameters import CHOSEN, Choice, Parameter, option_place
 
 Mask = npt.NDArray[np.bool_]
@@ -41,9 +42,12 @@ class _Jumps(NamedTuple):
 
 
 def packed(slope: Any) -> Any:
-    """Returns slopes as they are stored: a mapping is a tuple of (key, value), a list is a tuple."""
+    """Returns slopes as they are stored: a mapping is a tuple of (key, value), a list is a tuple.
+
+    A class or function that is an option is named.
+    """
     if isinstance(slope, Mapping):
-        return tuple((key, packed(value)) for key, value in slope.items())
+        return tuple((import_name(key) or key, packed(value)) for key, value in slope.items())
     if isinstance(slope, Sequence) and not isinstance(slope, str):
         return tuple(map(packed, slope))
     return slope.tolist() if isinstance(slope, np.ndarray | np.generic) else slope
