@@ -135,11 +135,11 @@ def report(seeds, rounds):
     """Prints what each rule does, and in the runs that slopes alone harm (`caution` 1) if nobody refutes them."""
     print(f"slopes: T = {rounds}, E = {BOUND:g}, {len(seeds)} runs, half of them on a square, seeds from {seeds[0]}")
     worlds = [World(("line", "square")[i % 2], seed) for i, seed in enumerate(seeds)]
-    rows, regrets = [], {}
+    rows, regrets, harmed = [], {}, {}
     for rule in RULES:
         runs = [played(world, rule, rounds) for world in worlds]
         regrets[rule] = np.array([run.regret for run in runs])
-        rows.append([str(rule), *_said(rule, runs, regrets[rule]), *_spared(rule, runs, worlds, rounds)])
+        rows.append([str(rule), *_said(rule, runs, regrets[rule]), *_spared(rule, runs, worlds, rounds, harmed)])
     bench.table("", HEAD, rows)
     paired = (RULES[0], Rule(), Rule(caution=1.0), Rule(lengthscale=2.0))
     fine = [World("fine square", seed) for seed in seeds[: max(len(seeds) // 4, 2)]]
@@ -164,12 +164,15 @@ def _said(rule, runs, regrets):
     )
 
 
-def _spared(rule, runs, worlds, rounds):
+def _spared(rule, runs, worlds, rounds, known):
     """Returns the number of runs that slopes alone harm if nobody refutes them, and what becomes of them."""
     if rule.slope is None or min(rule.slope, rule.bound) >= 1.0:
         return ("", "", "")
-    with blind():
-        harmed = [played(world, replace(rule, caution=1.0), rounds).unsafe.any() for world in worlds]
-    kept = [not run.unsafe.any() for run, harm in zip(runs, harmed, strict=True) if harm]
-    told = [run.refuted is not None and not run.unsafe.any() for run, harm in zip(runs, harmed, strict=True) if harm]
-    return (len(kept), *(f"{sum(each)} ({np.mean(each or [1.0]):.0%})" for each in (kept, told)))
+    bare = replace(rule, caution=1.0)
+    if bare not in known:
+        with blind():
+            known[bare] = [played(world, bare, rounds).unsafe.any() for world in worlds]
+    met = [run for run, harm in zip(runs, known[bare], strict=True) if harm]
+    kept = [not run.unsafe.any() for run in met]
+    told = [run.refuted is not None and not run.unsafe.any() for run in met]
+    return (len(met), *(f"{sum(each)} ({np.mean(each or [1.0]):.0%})" for each in (kept, told)))
