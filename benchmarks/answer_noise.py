@@ -1,8 +1,9 @@
 """What it is worth to tell the noise of each answer (`std`): regret of the recommended point, as ratios within one run.
 
-    python benchmarks/answer_noise.py --seeds 12 --trials 40 [--folds SEEDS]
+    python benchmarks/answer_noise.py --seeds 12 --trials 40 [--folds N] [--outliers N]
     python benchmarks/answer_noise.py --seeds 4
     python benchmarks/answer_noise.py --folds 6
+    python benchmarks/answer_noise.py --outliers 8
 
 `nr.auto` has 40 trials of Branin, Hartmann-3 and Hartmann-6, less their mean and divided by their standard deviation.
 Half of the answers have a noise of .05, the others of 1. The same seeds: without `std`, with `std`, and with the root
@@ -12,6 +13,11 @@ bootstrap intervals.
 `--folds` is what `fold_noise` of the scikit-learn search is worth: 20 candidates of two parameters, 5 folds, on four
 data sets of 150 to 600 rows. The candidate of `study.best()` is valued by 10 times 5 other folds. The difference is in
 standard deviations of the scores of all candidates.
+
+`--outliers` asks what `std` could do against answers that are wrong without bound. A tenth of them is off by 10
+deviations and more, up, down or both. "auto" fits its noise, "known" is told it (.05). "weights" tells each answer the
+noise .05 sqrt(1 + ((y - median) / c)^2), where a fifth is further than c from the median, afresh in each round. It cuts
+deviations at 3 c (RCGP: Altamirano et al. 2024, with a cut for the unit of rewards). "spared" leaves wrong answers out.
 """
 
 import bench
@@ -60,6 +66,53 @@ def worth_of_noise(seeds, trials):
     print(f"all       : told over untold {ratio(told, untold)}, all alike over untold {ratio(alike, untold)}")
 
 
+def corrupted(problem, sign, way, seed, trials):
+    """Regret of the recommended point, in deviations, where a tenth of the answers is wrong (none if `sign` is 0)."""
+    f = PROBLEMS[problem]
+    low, high = f.domain.lower, f.domain.upper
+    values = f(low + (high - low) * np.random.default_rng(0).uniform(size=(4000, len(low))))
+    rng = np.random.default_rng(1000 + seed)
+    noise, hit, size = (
+        rng.standard_normal(trials),
+        rng.random(trials) < 0.1,
+        10.0 + 10.0 * abs(rng.standard_cauchy(trials)),
+    )
+    off = (
+        size * hit * {"up": 1.0, "down": -1.0, "both": np.where(rng.random(trials) < 0.5, -1.0, 1.0), "none": 0.0}[sign]
+    )
+    points, rewards = [], []
+
+    def study():
+        made = bench.quiet(nr.auto(f.domain, budget=trials, noise=None if way == "auto" else STDS[0]), seed=seed)
+        y, stds = np.array(rewards), [None] * len(rewards)
+        if way == "weights" and rewards:
+            far = y - np.median(y)
+            c = max(float(np.quantile(abs(far), 0.8)), 4.0 * STDS[0])
+            y, stds = np.median(y) + np.clip(far, -3.0 * c, 3.0 * c), (STDS[0] * np.hypot(1.0, far / c)).tolist()
+        for i, each in enumerate(zip(points, y.tolist(), stds, strict=True)):
+            if way != "spared" or not off[i]:
+                made.add(each[0], each[1], std=each[2])
+        return made
+
+    for i in range(trials):
+        points.append(study().ask().point)
+        rewards.append((float(f(points[-1][None])[0]) - values.mean()) / values.std() + STDS[0] * noise[i] + off[i])
+    return (f.best - float(f(study().best().point[None])[0])) / values.std()
+
+
+def worth_of_weights(seeds, trials):
+    """Regret with weights against outliers, beside that of today's rules."""
+    for problem in ("Branin", "Hartmann-3"):
+        for sign in ("none", "down", "both", "up"):
+            each = {
+                way: [corrupted(problem, sign, way, seed, trials) for seed in range(seeds)]
+                for way in ("auto", "known", "weights", "spared")
+            }
+            means = ", ".join(f"{way} {np.mean(found):.3f}" for way, found in each.items())
+            over = ratio(np.array(each["weights"]), np.array(each["auto"]))
+            print(f"{problem:10}, outliers {sign:4}: {means}; weights over auto {over}", flush=True)
+
+
 def searched(data, fold_noise, seed):
     """The search on a data set, and what its choice is worth on many other folds."""
     X, y, estimator, space = data
@@ -94,7 +147,9 @@ def worth_of_folds(seeds):
 
 @bench.command(__doc__)
 def main(options):
-    if options.folds:
+    if options.outliers:
+        worth_of_weights(options.outliers, options.trials)
+    elif options.folds:
         worth_of_folds(options.folds)
     else:
         worth_of_noise(options.seeds, options.trials)

@@ -37,6 +37,7 @@ PRINTED = {  # by a command with a small budget
     "lengthscales.py --seeds 1 --rounds 4 --jobs 1": "`lb_gp_ucb`",
     "widths.py --seeds 1 --rounds 4 --runs 2 --cover 4 --exact 1 --jobs 1": "Regret without noise",
     "answer_noise.py --seeds 1 --trials 12": "all alike over untold",
+    "answer_noise.py --outliers 2 --trials 6": "weights over auto",
     "arms_change.py --seeds 1 --rounds 600 --trials 600 --contexts 60": "contexts, silent no, 60 trials: an arm added",
     "changed_space.py --seeds 1": "further trials",
     "clicks.py --seeds 1 --rounds 30 --runs 2 --cover 5 --long 40": "over that of independent beta distributions",
