@@ -260,10 +260,13 @@ class Safe(Constraints):
 
     >>> import nilregret as nr
     >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
-    >>> limits = nr.Safe(start=[[0.0]], scale=25.0, noise=0.5)
+    >>> limits = nr.Safe(start=[[0.0]], slope=2.0, noise=0.1)
     >>> study = nr.Study(nr.gp_ucb(arms, kernel, noise=0.1, constraints=limits))
     >>> study.ask().point  # nothing else is certified yet
     array([0.])
+    >>> _ = study.tell(study.trials[0], 0.0, constraints=[-1.0])
+    >>> study.feasible([[0.2], [0.4]])  # -1 + 0.1 + 1.5 * 2 * 0.2 <= 0
+    array([1., 0.])
     """
 
     start: Sequence[Any]
