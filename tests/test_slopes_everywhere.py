@@ -303,6 +303,14 @@ def test_the_health_page_says_what_refuted():
     assert health(climbed(GRID, 2), now=0.0)["budgets"]["remarks"] == []
 
 
+@pytest.mark.nightly
+def test_a_picture_shades_what_is_not_certified(tmp_path):
+    nr.plots.slices(climbed(GRID, 4), tmp_path / "a.svg")
+    text = (tmp_path / "a.svg").read_text()
+    assert "not certified" in text
+    assert "not feasible" not in text
+
+
 def test_a_correction_heals_a_refutation():
     study, open_ = refuted()
     with pytest.raises(NoRegretError, match="refute"):

@@ -59,7 +59,8 @@ class Slice:
         since: number of the first trial that the memory has not forgotten.
         tried: places that were asked for and the number of trials of each, `(k,)` both.
         untried: stretches of the axis that no trial is near, pairs of places.
-        infeasible: stretches that are feasible with a probability below 1/2.
+        infeasible: stretches that are feasible with a probability below 1/2, or not certified by slopes.
+        by_slopes: whether slopes certify.
     """
 
     axis: ParameterAxis
@@ -73,6 +74,7 @@ class Slice:
     tried: tuple[Array, Array]
     untried: Sequence[tuple[float, float]]
     infeasible: Sequence[tuple[float, float]] = ()
+    by_slopes: bool = False
 
     @property
     def middle(self) -> Array:
@@ -191,6 +193,7 @@ def _slice(
         since=counted_from(study, len(study.trials)),
         tried=(places(axis, asked, values), counts.astype(np.float64)),
         untried=_untried(axis, values, asked), infeasible=_infeasible(study, through, axis, values, points[shown]),
+        by_slopes=getattr(getattr(study.policy, "constraints", None), "slope", None) is not None,
     )  # fmt: skip
 
 
@@ -295,7 +298,8 @@ def _model(one: Slice, low: float, high: float) -> list[Mark]:
     marks: list[Mark] = []
     if len(one.infeasible):
         starts, stops = np.array(one.infeasible).T
-        marks.append(Boxes(starts, stops, None, None, "failed", "probably not feasible", 0.2))
+        said = "not certified" if one.by_slopes else "probably not feasible"
+        marks.append(Boxes(starts, stops, None, None, "failed", said, 0.2))
     if len(one.untried):
         starts, stops = np.array(one.untried).T
         marks.append(Boxes(starts, stops, None, None, "observed", "no trial near", 0.35, hatched=True))
