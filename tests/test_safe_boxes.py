@@ -124,3 +124,18 @@ def test_an_open_trial_counts_for_steps_until_it_is_abandoned():
     assert second == pytest.approx(first, abs=1e-6)
     first, second = next_after(lambda study, trial: None)
     assert abs(second - first) > 0.01
+
+
+def test_a_certified_point_is_not_moved_onto_the_limits_of_a_space():
+    """Between points of a ring that may be played, points may not. They were moved onto the ring, uncertified."""
+    ring = nr.Space(a=nr.Float(-3, 3), b=nr.Float(-3, 3)).where("a*a + b*b >= 4", "a*a + b*b <= 7")
+    part = nr.Safe(start=[{"a": 2.2, "b": 0.0}], slope={"a": 1.0, "b": 0.7}, noise=0.1, caution=1.0)
+    study = nr.Study(nr.gp_bucb(ring, nr.kernel_for(ring), noise=0.1, constraints=part), seed=1)
+    rng = np.random.default_rng(1)
+    for _ in range(4):
+        for trial in (trials := study.ask(count=2)):
+            assert study.feasible([trial.point])[0] == 1.0
+        for trial in trials:
+            a, b = trial.parameters["a"], trial.parameters["b"]
+            value = abs(a - 2.2) + 0.7 * abs(b) - 2.0
+            study.tell(trial, -a + 0.3 * b, constraints=[value + rng.choice([-0.1, 0.1])])

@@ -1,5 +1,7 @@
 """The certificate by slopes: distances in the user's units, what is certified, and what refutes it."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -157,3 +159,50 @@ def test_a_start_without_room_is_said(more, told, words):
     assert bool(said) == bool(words)
     for each in words:
         assert each in said
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize(("low", "high"), [(1e-3, 10.0), (1e6, 1e6 + 5), (2.4e9, 2.48e9), (1e-9, 3e-9)])
+def test_the_digits_of_decoded_numbers_neither_violate_nor_refute(low, high, log):
+    """An exact constraint of the stated slope, at the values that people see, which have 12 digits."""
+    space, decades = nr.Space(x=nr.Float(low, high, log=log)), np.log10(high / low)
+    slope = 10.0 / decades if log else 10.0 / (high - low)
+
+    def g(x):
+        return slope * (np.log10(x / low) - 0.7313 * decades) if log else slope * (x - low) - 7.313
+
+    part = nr.Safe(start=[{"x": low}], slope={"x": slope}, noise=0.0, caution=1.0)
+    study = nr.Study(nr.gp_ucb(space, nr.kernel_for(space), noise=0.01, constraints=part), seed=0)
+    for _ in range(12):
+        trial = study.ask()
+        assert g(trial.parameters["x"]) <= 0.0
+        study.tell(trial, space.encode(trial.parameters)[0], constraints=[g(trial.parameters["x"])])
+    assert max(g(trial.parameters["x"]) for trial in study.trials) > -0.1
+    assert "refuted" not in study.remarks
+
+
+@pytest.mark.parametrize("independent", [False, True])
+def test_the_slopes_and_the_noise_that_a_refutation_names_fit(independent):
+    for seed in range(8):
+        rng, told = np.random.default_rng(seed), []
+        study = line(independent=independent, delta=0.5)
+        while not study.remarks and len(told) < 200:
+            x = float(rng.integers(0, 3 if independent else 11))
+            told.append(([x], -5.0 + rng.uniform(1.0, 1.4) * x + rng.uniform(-0.1, 0.1)))
+            study.add(told[-1][0], 0.0, constraints=told[-1][1])
+        said = study.remarks["refuted"]
+        steeper = re.search(r"Slopes (\S+) times", said)
+        wider = re.search(r"`noise` of (\S+)\. ", said)
+        for more in ({"slope": float(steeper[1])} if steeper else {}, {"noise": float(wider[1])}):
+            again = line(independent=independent, delta=0.5, **more)
+            for point, value in told:
+                again.add(point, 0.0, constraints=value)
+            assert ("refuted" in again.remarks) == (not more)
+
+
+def test_averages_that_refute_are_not_called_values():
+    study = line(noise=1.0, independent=True)
+    for value in (0.9, -0.9) * 150:
+        study.add([0.0], 0.0, constraints=[-5.0 + value])
+        study.add([1.0], 0.0, constraints=[-2.5 + value])
+    assert "constraint 1 differs by" in study.remarks["refuted"]

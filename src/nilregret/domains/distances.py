@@ -4,9 +4,10 @@
 |---|---|---|---|
 | s_p | `slope` | largest change of g per unit of parameter p: per decade on a logarithmic scale | |
 | J_p | jumps | largest change of g from one option of a choice to another | (k, k) |
-| d | | sum_p s_p abs(x_p - x'_p) + J_p(x_p, x'_p), infinite where nothing is known | (n, k) |
+| r_p | `grains` | most that the digits of two values of parameter p are rounded, times s_p | |
+| d | | sum_p s_p abs(x_p - x'_p) + r_p (x_p != x'_p) + J_p(x_p, x'_p), infinite where nothing is known | (n, k) |
 
-If g has these slopes, abs(g(x) - g(x')) <= d(x, x').
+If g has these slopes, abs(g(x) - g(x')) <= d(x, x'). This holds for the values that people see, of 12 digits.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .._utils.numerals import numeral
 from ..errors import InvalidInput
 from .domain import Arms, Box, Domain, Space
 from .options import import_name
-from .parameters import CHOSEN, Choice, Parameter, option_place
+from .parameters import CHOSEN, SIGNIFICANT_DIGITS, Choice, Float, Int, Parameter, option_place
 
 Mask = npt.NDArray[np.bool_]
 Slope = float | Sequence[Any] | Mapping[str, Any]
@@ -69,6 +70,7 @@ class Metric:
 
     Attributes:
         weights: distance per unit of each column, `(D,)`, 0 in the columns of choices and of `fixed`.
+        grains: distance that is added where columns differ, `(D,)`, since decoded numbers are rounded.
         jumps: columns and table of each choice.
         fixed: columns across which nothing is known, `(D,)`: where they differ, the distance is infinite.
         reach: largest finite distance, but for jumps that are not known.
@@ -78,6 +80,7 @@ class Metric:
         parts = (domain,) if context is None else (context, domain)
         width = sum(part.dimension for part in parts)
         self.weights, self.fixed, self.jumps = np.zeros(width), np.zeros(width, dtype=bool), list[_Jumps]()
+        self.grains = np.zeros(width)
         self._named: list[tuple[int, str, float]] = []  # column, name and units of each number
         self._nothing = np.zeros(width, dtype=bool)  # columns that are above 0.5 if a value is missing
         self._activity: list[tuple[slice, Space]] = []
@@ -145,6 +148,8 @@ class Metric:
         units = math.log10(parameter.high / parameter.low) if parameter.log else float(parameter.high - parameter.low)
         self._named.append((at.start, name, units))
         self._take_number(where, value, at.start, units, 1.0)
+        if parameter.real:
+            self.grains[at.start] = self.weights[at.start] / units * _grain(parameter)
 
     def _take_number(self, where: str, value: Any, column: int, units: float, side: float) -> None:
         """Takes the slope of a column, in which 1 stands for so many units."""
@@ -168,7 +173,8 @@ class Metric:
             return np.concatenate([self(points[i : i + step], places) for i in range(0, len(points), step)])
         found = np.zeros((len(points), len(places)))
         for column in np.flatnonzero(self.weights):
-            found += self.weights[column] * np.abs(points[:, None, column] - places[None, :, column])
+            gaps = np.abs(points[:, None, column] - places[None, :, column])
+            found += self.weights[column] * gaps + self.grains[column] * (gaps > 0.0)
         for columns, table, _ in self.jumps:
             found += table[points[:, columns].argmax(axis=1)[:, None], places[:, columns].argmax(axis=1)]
         return np.where(self._apart(points, places), np.inf, found)
@@ -203,6 +209,14 @@ def space_of(domain: Domain) -> Space | None:
     if isinstance(domain, Box):
         return None
     return domain.space if isinstance(domain, Arms) else domain
+
+
+def _grain(parameter: Float | Int) -> float:
+    """Returns by how much two decoded values of a real parameter are rounded at most, in its units or in decades."""
+    last = 10.0 ** (1 - SIGNIFICANT_DIGITS)  # the last digit of numbers from 1 to 10, half of it for each value
+    if parameter.log:
+        return last / math.log(10.0)
+    return float(last * 10.0 ** math.floor(math.log10(max(abs(parameter.low), abs(parameter.high)))))
 
 
 def _by_name(slope: Any, domain: Domain) -> Any:

@@ -22,7 +22,7 @@ from .._utils.copying import Copyable
 from .._utils.numerals import numeral
 from ..domains.coordinates import named_points
 from ..domains.distances import Metric, Slope, has_names, packed
-from ..domains.domain import Arms, Domain, refuse_outside_limits
+from ..domains.domain import Arms, Domain, keeping_limits, refuse_outside_limits
 from ..domains.search.boxes import AcquisitionFunction
 from ..errors import InvalidInput, NoRegretError
 from ..kernels import Kernel
@@ -533,7 +533,7 @@ class Safe(Constraints):
         anchors = np.concatenate([started, around])
         safe, _ = self._safe(view.limits(anchors), anchors, view.dual_state, view.context)
         paths = between(point, nearest(point, anchors[safe], view, ANCHORS), view)
-        candidates = np.unique(np.concatenate([point[None], anchors, paths]), axis=0)
+        candidates = keeping_limits(view.domain, np.unique(np.concatenate([point[None], anchors, paths]), axis=0))
         here = view.at(candidates)
         return np.asarray(candidates[int(self.judged(surface.values(candidates), here).argmax())].copy())
 

@@ -15,7 +15,7 @@ from typing import cast
 import numpy as np
 
 from .._utils.checks import Array
-from ..domains.domain import Box, Space, distinct
+from ..domains.domain import Box, Space, distinct, keeping_limits
 from ..domains.search.boxes import AcquisitionFunction, coarse, leaders
 from ..domains.search.cones import CertifiedSearch, Cones
 from .acquisition import PointView
@@ -61,7 +61,8 @@ def certified_point(point: Array, surface: AcquisitionFunction, view: PointView,
     best, telling = _leading(surface, border), _leading(nearer, border)
     best, ends = _ascended(search, surface, best), _ascended(search, nearer, telling)
     ways = between(point, np.concatenate([best[-1:], ends[-1:]]), view)
-    candidates = distinct(np.concatenate([goals, search.places, state.open_points(view.context), best, ends, ways]))
+    candidates = np.concatenate([goals, search.places, state.open_points(view.context), best, ends, ways])
+    candidates = keeping_limits(domain, distinct(candidates))  # Others would be moved after they were certified.
     here = view.at(candidates)
     return np.asarray(candidates[int(judged(surface.values(candidates), here).argmax())].copy())
 

@@ -40,7 +40,7 @@ HORIZON = 3.0  # rounds within which a step must pay: what the goal gains in the
 FINE = 0.02  # share of the size of a constraint that a step is expected to gain at least
 DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
 ANEW = "Make a policy with one of them, and a new study that takes over these trials: `new.add_from(old)`."
-SLACK = 1e-9  # relative excess of a difference over its bound that rounding may cause
+SLACK = 1e-9  # excess of a difference over its bound that rounding may cause, as a share of all that is summed
 
 Mask = npt.NDArray[np.bool_]
 
@@ -164,10 +164,13 @@ class SlopeState(Copyable, DualState):
         Azuma and Hoeffding: P(abs(average - g) >= E sqrt(2 log(2 / p) / n)) <= p. All places and counts share delta:
         p = delta / m (6 / pi^2)^2 / (k n)^2 at the k-th place.
         """
-        share = delta / len(self.noise) * (6.0 / math.pi**2) ** 2 / (place.order * place.values) ** 2
-        half = self.noise * math.sqrt(2.0 * math.log(2.0 / share) / place.values)
-        average = place.total / place.values
+        half, average = self.noise * self._share(place, delta), place.total / place.values
         return place._replace(high=np.minimum(place.high, average + half), low=np.maximum(place.low, average - half))
+
+    def _share(self, place: _Place, delta: float) -> float:
+        """Returns how far the average of a place may be off, as a share of E."""
+        p = delta / len(self.noise) * (6.0 / math.pi**2) ** 2 / (place.order * place.values) ** 2
+        return math.sqrt(2.0 * math.log(2.0 / p) / place.values)
 
     def _check(self, place: _Place) -> None:
         """Finds the answers that contradict those of a place most."""
@@ -175,7 +178,8 @@ class SlopeState(Copyable, DualState):
         worst, found = 0.0, None
         for j, metric in enumerate(self.metrics):
             far = metric(place.row[None], rows)[0]
-            allowed = far + SLACK * (np.abs(high[:, j]) + np.abs(place.low[j]) + 2.0 * self.noise[j])
+            sizes = metric.reach + np.abs(high[:, j]) + np.abs(place.low[j]) + 2.0 * self.noise[j]
+            allowed = far + SLACK * sizes
             for sign, excess in ((1, place.low[j] - high[:, j] - allowed), (-1, low[:, j] - place.high[j] - allowed)):
                 if len(excess) and float(excess.max()) > worst:
                     i = int(excess.argmax())
@@ -186,25 +190,33 @@ class SlopeState(Copyable, DualState):
             self.refuted = self._refutation(*found)
 
     def _refutation(self, j: int, above: _Place, below: _Place, far: float) -> Refutation:
-        first, second = int(above.low_by[j]), int(below.high_by[j])
-        gap = float(above.low[j] - below.high[j]) + 2.0 * float(self.noise[j])
-        factor, noise = self.fitting(j)
+        first, second, noise = int(above.low_by[j]), int(below.high_by[j]), float(self.noise[j])
+        gap, (factor, wider) = float(above.low[j] - below.high[j]), self.fitting(j)
+        said = f"`slope` allows {numeral(far / UP)} between their points"
+        said = (
+            f"their values of constraint {j + 1} differ by {numeral(gap + 2.0 * noise)}, and {said}, the noise bound "
+            f"{numeral(2.0 * noise)} more"
+            if self._delta is None
+            else f"constraint {j + 1} differs by {numeral(gap)} or more by the values told there, and {said}"
+        )
         steeper = (
-            "No slope fits all answers"
+            "No slope fits all answers so far"
             if math.isinf(factor)
-            else f"Slopes {numeral(factor, 3)} times as steep fit all answers"
+            else f"Slopes {numeral(_up(factor), 3)} times as steep fit all answers so far"
         )
         return Refutation(
             (max(first, second), min(first, second)),
-            f"Trials {min(first, second)} and {max(first, second)} refute the certificate: their values of constraint "
-            f"{j + 1} differ by {numeral(gap)}, and `slope` allows {numeral(far / UP)} between their points, the noise "
-            f"bound {numeral(2.0 * float(self.noise[j]))} more. So nothing is certified any more, and no further trial "
-            "is asked. Usually a slope is too small for the units of its parameter, `noise` is a standard deviation "
-            f"and no bound, or the constraint has changed. {steeper}, or a `noise` of {numeral(noise)}.",
+            f"Trials {min(first, second)} and {max(first, second)} refute the certificate: {said}. So nothing is "
+            "certified any more, and no further trial is asked. Usually a slope is too small for the units of its "
+            "parameter, `noise` is a standard deviation and no bound, or the constraint has changed. "
+            f"{steeper}, or a `noise` of {numeral(_up(wider), 3)}.",
         )
 
     def fitting(self, j: int) -> tuple[float, float]:
-        """Returns the least factor of the slopes, and the least noise bound, that fit all values of constraint j."""
+        """Returns a factor of the slopes, and a noise bound, that fit all values of constraint j.
+
+        Both are the least ones. Averages need a larger noise bound, since it counts less in them.
+        """
         rows, high, low = self.table
         factor, excess = 1.0, 0.0
         for i in range(len(rows)):
@@ -214,7 +226,8 @@ class SlopeState(Copyable, DualState):
             apart = (far > 0.0) & np.isfinite(far)
             ratio = np.divide(gap, far, out=np.where(gap > 0.0, np.inf, 0.0), where=apart)
             factor = max(factor, float(np.where(np.isinf(far), 0.0, ratio).max()))
-        return factor * UP, float(self.noise[j]) + 0.5 * excess * UP
+        shares = [1.0] if self._delta is None else [self._share(place, self._delta) for place in self._places.values()]
+        return factor, float(self.noise[j]) + 0.5 * excess / min(1.0, *shares)
 
     # -- bounds --------------------------------------------------------------------------------------------------
 
@@ -361,6 +374,12 @@ class SlopeState(Copyable, DualState):
             else "Nothing that may be played now is certified as safe: the points of `start` are not among it, or have "
             "failed. Let more be played, or begin again with another `start`."
         )
+
+
+def _up(value: float) -> float:
+    """Returns the next number of three digits, but for rounding."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 2) if 0.0 < value < math.inf else 1.0
+    return math.ceil(value / unit * (1.0 - SLACK)) * unit if math.isfinite(value) else value
 
 
 def allowed(lower: Array, upper: Array) -> Mask:

@@ -140,6 +140,8 @@ class CertifiedSearch:
         weights = cones.caution * np.array([metric.weights[cones.before :] for metric in cones.metrics])
         self.moving: IndexArray = np.flatnonzero(real_columns(domain) & (weights > 0.0).all(axis=0))
         self.weights = weights[:, self.moving] * self.span[self.moving]  # w_j, (m, p)
+        grains = np.array([metric.grains[cones.before :] for metric in cones.metrics])
+        self.grains = cones.caution * grains[:, self.moving].sum(axis=1)  # (m,)
         known = distinct(cones.points)
         inside = ((known >= domain.lower) & (known <= domain.upper) & (domain.snap(known) == known)).all(axis=1)
         self.places = self.kept(known[inside])  # those that are certified, (k, d)
@@ -200,7 +202,7 @@ class CertifiedSearch:
         ahead = (goals[None, :, self.moving] - here[:, None]) / self.span[self.moving]
         along = np.concatenate([np.eye(p), -np.eye(p), _directions(p)])
         ways = np.concatenate([np.broadcast_to(along, (len(centres), *along.shape)), ahead], axis=1)
-        rooms = -self.cones.upper(centres)
+        rooms = np.maximum(-self.cones.upper(centres) - self.grains, 0.0)
         spent = np.abs(ways) @ self.weights.T  # d_j of a whole way, (k, w, m)
         with np.errstate(divide="ignore", invalid="ignore"):
             longest = np.nanmin(np.where(spent > 0.0, rooms[:, None] / spent, np.inf), axis=2) * INSIDE
