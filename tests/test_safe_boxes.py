@@ -111,7 +111,7 @@ def test_a_batch_does_not_take_one_step_three_times(domain):
 
 
 def test_an_open_trial_counts_for_steps_until_it_is_abandoned():
-    part = nr.Safe(start=[[0.1]], slope=1.0, noise=0.05)
+    part = nr.Safe(start=[[0.1]], slope=1.0, noise=0.05, caution=1.0)
 
     def next_after(change):
         study = nr.Study(nr.gp_ucb(nr.Box(0, 1), nr.SquaredExponential(0.3), noise=0.05, constraints=part))

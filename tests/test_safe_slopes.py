@@ -206,3 +206,30 @@ def test_averages_that_refute_are_not_called_values():
         study.add([0.0], 0.0, constraints=[-5.0 + value])
         study.add([1.0], 0.0, constraints=[-2.5 + value])
     assert "constraint 1 differs by" in study.remarks["refuted"]
+
+
+@pytest.mark.parametrize("told", [0.25, 0.5])
+@pytest.mark.parametrize("domain", [nr.Box(0, 10), nr.Arms.grid(0, 10, 101)], ids=["box", "arms"])
+def test_a_line_told_much_too_flat_is_refuted_before_it_does_harm(domain, told):
+    part = nr.Safe(start=[[0.0]], slope=told, noise=0.2)
+    study = nr.Study(nr.gp_ucb(domain, KERNEL, noise=0.1, constraints=part), seed=0)
+    for _ in range(6):
+        if study.remarks:
+            break
+        trial = study.ask()
+        assert trial.point[0] - 5.0 <= 0.0
+        study.tell(trial, trial.point[0], constraints=[trial.point[0] - 5.0])
+    assert "refuted" in study.remarks
+
+
+def test_first_steps_are_short_until_answers_lie_far_apart():
+    study = nr.Study(
+        nr.gp_ucb(nr.Box(0, 10), KERNEL, noise=0.1, constraints=nr.Safe(start=[[0.0]], slope=1.0, noise=0.5))
+    )
+    reaches = []
+    for point in (0.0, 1.0, 2.5, 0.0):  # told once more at the end
+        study.add([point], 0.0, constraints=[-6.5])
+        ahead = np.linspace(point, 10.0, 1001)[:, None]
+        reaches.append(float(ahead[study.feasible(ahead) > 0].max() - max(point, *(t.point[0] for t in study.trials))))
+    # A margin of 6 over a factor of 4, then 1 + 1 / 1, then 1.5, for `caution` is more than 1 + 1 / 2.5.
+    assert reaches == pytest.approx([6 / 4, 6 / 2, 6 / 1.5, 6 / 1.5], abs=0.02)

@@ -163,9 +163,9 @@ def test_an_explanation_says_what_certified_a_point(domain):
 
 def test_a_proof_has_the_caution_as_a_factor():
     study = climbed(GRID, 1, caution=1.5)
-    study.enqueue({"speed": 2, "power": 1, "fan": "low"})
+    study.enqueue({"speed": 1, "power": 1, "fan": "low"})
     (proof,) = study.explain(study.ask(), draws=0).proofs
-    assert proof == "by trial 0: told -5.885 + 0.1 (noise) + 1.5 x (2 x 1 (speed) + 1 x 1 (power)) = -1.285 <= 0"
+    assert proof == "by trial 0: told -5.885 + 0.1 (noise) + 4 x (1 x 1 (power)) = -1.785 <= 0"  # the first step
 
 
 def test_an_explanation_without_slopes_has_no_proofs():

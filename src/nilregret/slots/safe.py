@@ -23,7 +23,7 @@ from .._utils.numerals import numeral
 from ..domains.coordinates import named_points
 from ..domains.distances import Metric, Slope, has_names, packed
 from ..domains.domain import Arms, Domain, keeping_limits, refuse_outside_limits
-from ..domains.search.boxes import AcquisitionFunction
+from ..domains.search.boxes import AcquisitionFunction, real_columns
 from ..errors import InvalidInput, NoRegretError
 from ..kernels import Kernel
 from ..kernels.domains import prior_std
@@ -209,8 +209,8 @@ class Safe(Constraints):
     E is the noise bound, and c is `caution` (LoSBO: Fiedler, Menn, Kreiskoether & Trimpe 2024, with c = 1). If E is
     true, and no slope is more than c times as steep as told, no run violates anything. The model of the constraint only
     guides, so it may be learned. If two answers differ by more than the slopes as told and 2 E allow, they refute them.
-    `ask` then raises an error with both trials and what would fit. So most slopes that are told more than c times too
-    small are refuted before they do harm.
+    `ask` then raises an error with both trials and what would fit. Slopes told too small should be refuted before
+    they do harm. So the first steps are short: c is up to 4, until answers lie far apart in units of E.
 
     Without `slope` a model certifies. With certificate="posterior", a point is certified if its violation probability
     sum_j P(g_j > 0) is at most a fifth of the remaining delta. Its first play spends that probability. From then on it
@@ -247,7 +247,8 @@ class Safe(Constraints):
         noise: with `slope`, E: the largest error of a constraint value. Without, a standard deviation.
         independent: with `slope`, whether errors are independent with mean 0. Averages of repeated values then bound g
             more closely, but with probability `delta` at some point.
-        caution: with `slope`, c: the factor of slopes in certificates. 1 takes them as they are told.
+        caution: with `slope`, c: the factor of slopes in certificates after the short first steps. 1
+            takes slopes as told, from the first step on.
         scale: standard deviation of each g_j over the domain, in its units, one for all or a tuple of m. The kernel (of
             the constraint or the policy) is brought to this scale. It is needed unless `kernel` is given. "learned"
             takes a large scale and a short lengthscale given the data (`nilregret.slots.constraints`). Then
@@ -439,11 +440,13 @@ class Safe(Constraints):
         """Returns a state without plays, with all of delta."""
         if self.slope is not None:
             noise = np.array([one_for(self.noise, j) for j in range(self.count)], dtype=np.float64)
-            metrics = self.metrics(policy.domain, policy.context)
+            domain, metrics = policy.domain, self.metrics(policy.domain, policy.context)
+            arms = domain.points if isinstance(domain, Arms) else None
+            moving = [metric.weights[-domain.dimension :] > 0.0 for metric in metrics]
             return SlopeState(
                 np.array(self.start), metrics, noise, delta=self.delta if self.independent else None,
-                caution=self.caution,
-                arms=policy.domain.points if isinstance(policy.domain, Arms) and policy.context is None else None,
+                caution=self.caution, arms=arms,
+                steps=arms is not None or bool((real_columns(domain) & np.all(moving, axis=0)).any()),
             )  # fmt: skip
         learned = any(self.learns(j) for j in range(self.count))
         bounded, check = self.certificate == "bounds", None

@@ -5,12 +5,12 @@
 | E_j | `noise` | bound of the noise: abs(y - g_j(x)) <= E_j | (m,) |
 | d_j | `metrics` | distance of two points in units of g_j (`nilregret.domains.distances`) | |
 | u_j, l_j | `high`, `low` | bounds of g_j at a place with answers: least y + E_j, largest y - E_j | (k, m) |
-| c | `caution` | factor of the slopes in certificates | |
-| U_j, L_j | `upper`, `lower` | bounds everywhere: min_i u_ij + c d_j(x_i, x), max_i l_ij - d_j(x_i, x) | (n, m) |
+| c_j | `factors` | factor of the slopes in certificates, at least `caution` | (m,) |
+| U_j, L_j | `upper`, `lower` | bounds everywhere: min_i u_ij + c_j d_j(x_i, x), max_i l_ij - d_j(x_i, x) | (n, m) |
 
 A point is certified if U_j <= 0 for all j (LoSBO: Fiedler, Menn, Kreiskoether & Trimpe 2024, with c = 1). This holds
-for certain if E_j is true, and no slope is more than c times as steep as stated. If two answers differ by more than
-d_j + 2 E_j, the slopes as stated, or E_j, are not true. So slopes that are stated too small by at most c do no harm,
+for certain if E_j is true, and no slope is more than c_j times as steep as stated. If two answers differ by more than
+d_j + 2 E_j, the slopes as stated, or E_j, are not true. So slopes that are stated too small by at most c_j do no harm,
 and most others are refuted before they do.
 """
 
@@ -34,6 +34,7 @@ from .acquisition import PointView, TableView
 from .envelope import DualState, Envelope, Expected
 from .feasibility import admitted
 
+FIRST, TESTED = 4.0, 2.0  # factor of the slopes for the first step, and how slowly it falls, in noise bounds
 PATIENCE = 8  # values at the points of `start`, after which something else should be certified
 MOST_GOALS, MOST_PLACES = 64, 256  # largest numbers of goals and of certified points in the choice of a step
 HORIZON = 3.0  # rounds within which a step must pay: what the goal gains in them, against what the step costs
@@ -91,22 +92,24 @@ class SlopeState(Copyable, DualState):
         noise: E of each constraint, `(m,)`.
         delta: probability that averages of independent noise are further off, or None for bounds of single values.
         caution: factor of the slopes in certificates.
-        arms: points `(n, d)` that may be played, or None if there are infinitely many, or contexts.
+        arms: points `(n, d)` that may be played, or None if there are infinitely many.
+        steps: whether steps may be as short as wanted, or there are arms to compare.
     """
 
     OWNED = ("_open", "_places", "_told")
 
     def __init__(
         self, start: Array, metrics: Sequence[Metric], noise: Array, *, delta: float | None, caution: float,
-        arms: Array | None = None,
+        arms: Array | None = None, steps: bool = True,
     ) -> None:  # fmt: skip
         self.start, self.metrics, self.noise, self._delta = start, tuple(metrics), noise, delta
-        self.caution, self.arms = caution, arms
+        self.caution, self.arms, self.steps = caution, arms, steps
         self._told: list[tuple[int, Array, Array]] = []  # trial, row, values
         self._places: dict[bytes, _Place] = {}
         self._open: dict[int, Array] = {}  # rows of trials whose values are awaited
         self._first = 0
         self._table: tuple[Array, Array, Array] | None = None
+        self._tested = np.zeros(len(noise))  # D_j: largest distance of two answered places
         self.refuted: Refutation | None = None
 
     # -- answers -------------------------------------------------------------------------------------------------
@@ -140,6 +143,7 @@ class SlopeState(Copyable, DualState):
         self._first = first
         if len(kept) < len(self._told):
             self._told, self._places, self._table, self.refuted = [], {}, None, None
+            self._tested = np.zeros(len(self.noise))
             for told in kept:
                 self._told.append(told)
                 self._take(*told)
@@ -175,9 +179,10 @@ class SlopeState(Copyable, DualState):
     def _check(self, place: _Place) -> None:
         """Finds the answers that contradict those of a place most."""
         rows, high, low = self.table
-        worst, found = 0.0, None
+        worst, found, tested = 0.0, None, self._tested.copy()
         for j, metric in enumerate(self.metrics):
             far = metric(place.row[None], rows)[0]
+            tested[j] = max(float(tested[j]), float(far[np.isfinite(far)].max(initial=0.0)))
             sizes = metric.reach + np.abs(high[:, j]) + np.abs(place.low[j]) + 2.0 * self.noise[j]
             allowed = far + SLACK * sizes
             for sign, excess in ((1, place.low[j] - high[:, j] - allowed), (-1, low[:, j] - place.high[j] - allowed)):
@@ -186,8 +191,29 @@ class SlopeState(Copyable, DualState):
                     other = list(self._places.values())[i]
                     above, below = (place, other) if sign > 0 else (other, place)
                     worst, found = float(excess[i]), (j, above, below, float(far[i]))
+        self._tested = tested
         if found is not None:
             self.refuted = self._refutation(*found)
+
+    def factors(self, context: Array | None) -> Array:
+        """Returns c_j, the factor of the slopes in certificates under a context, `(m,)`.
+
+        First steps are short. If slopes are the same everywhere, answers at distance D_j that do not refute them show
+        that they are about 1 + 2 E_j / D_j times as steep at most. Arms that are too coarse for a short step are
+        certified by `caution`.
+        """
+        usual = np.full(len(self.noise), self.caution)
+        if self.caution == 1.0 or not self.steps:
+            return usual
+        with np.errstate(divide="ignore", invalid="ignore"):
+            tested = 1.0 + np.where(self._tested > 0.0, TESTED * self.noise / self._tested, np.inf)
+        short = np.asarray(np.maximum(usual, np.minimum(tested, FIRST)))
+        if self.arms is None or (short == usual).all():
+            return short
+        places = [place.row[None, -self.start.shape[1] :] for place in self._places.values()]
+        known = np.concatenate([self.start, *places])
+        others = self.arms[~(self.arms[:, None] == known).all(axis=2).any(axis=1)]
+        return short if (self._upper(others, context, short) <= 0.0).all(axis=1).any() else usual
 
     def _refutation(self, j: int, above: _Place, below: _Place, far: float) -> Refutation:
         first, second, noise = int(above.low_by[j]), int(below.high_by[j]), float(self.noise[j])
@@ -265,12 +291,18 @@ class SlopeState(Copyable, DualState):
 
     def bounds(self, points: Array, context: Array | None) -> tuple[Array, Array]:
         """Returns L and U at points `(n, d)` under a context, each `(n, m)`, infinite where no answer says anything."""
-        rows, (places, high, low) = self.rows(points, context), self.known(context)
-        lower, upper = np.full((len(rows), len(self.noise)), -np.inf), np.full((len(rows), len(self.noise)), np.inf)
+        rows, (places, _, low) = self.rows(points, context), self.known(context)
+        lower = np.full((len(rows), len(self.noise)), -np.inf)
         for j, metric in enumerate(self.metrics if len(places) else ()):
-            far = metric(rows, places)
-            lower[:, j], upper[:, j] = (low[:, j] - far).max(axis=1), (high[:, j] + self.caution * far).min(axis=1)
-        return lower, upper
+            lower[:, j] = (low[:, j] - metric(rows, places)).max(axis=1)
+        return lower, self._upper(points, context, self.factors(context))
+
+    def _upper(self, points: Array, context: Array | None, factors: Array) -> Array:
+        rows, (places, high, _) = self.rows(points, context), self.known(context)
+        upper = np.full((len(rows), len(self.noise)), np.inf)
+        for j, metric in enumerate(self.metrics if len(places) else ()):
+            upper[:, j] = (high[:, j] + factors[j] * metric(rows, places)).min(axis=1)
+        return upper
 
     def certified(self, points: Array, context: Array | None) -> Mask:
         """Returns a mask `(n,)` of the certified points."""
@@ -284,7 +316,8 @@ class SlopeState(Copyable, DualState):
 
     def _proof(self, point: Array, context: Array | None, j: int) -> str:
         row, (rows, high, _) = self.rows(point[None], context), self.table
-        upper = high[:, j] + self.caution * self.metrics[j](row, rows)[0] if len(rows) else np.array([math.inf])
+        factor = float(self.factors(context)[j])
+        upper = high[:, j] + factor * self.metrics[j](row, rows)[0] if len(rows) else np.array([math.inf])
         i, stated = int(upper.argmin()), bool((point == self.start).all(axis=1).any())
         if upper[i] > 0.0:
             return "stated by `start`" if stated else "not certified"
@@ -294,7 +327,7 @@ class SlopeState(Copyable, DualState):
         added = f" + {numeral(noise)} (noise)" if alone is not None and noise else ""
         terms = self.metrics[j].terms(row[0], place.row)
         if terms:
-            terms = f" + {terms}" if self.caution == 1.0 else f" + {numeral(self.caution)} x ({terms})"
+            terms = f" + {terms}" if factor == 1.0 else f" + {numeral(factor, 3)} x ({terms})"
         total = f" = {numeral(float(upper[i]))}" if added or terms else ""
         return f"by trial {int(place.high_by[j])}: {told}{added}{terms}{total} <= 0"
 
@@ -316,8 +349,8 @@ class SlopeState(Copyable, DualState):
     def _of_margin(self) -> dict[str, str]:
         """Returns a warning if the values at `start` leave no room for any other point."""
         margin = max(float((-place.high).min()) for place in self._places.values())
-        nearest = math.inf if self.arms is None else self._nearest_arm()
-        if margin > 0.0 and (self.arms is None or margin >= nearest):
+        nearest = self._nearest_arm()
+        if margin > 0.0 and margin >= nearest:
             return {}
         noise = numeral(float(self.noise.max()))
         room = (
@@ -336,9 +369,12 @@ class SlopeState(Copyable, DualState):
         return f" (with `caution` {numeral(self.caution)})" if self.caution > 1.0 else ""
 
     def _nearest_arm(self) -> float:
-        """Returns the least distance from a point of `start` to another arm, by the largest of the constraints."""
-        if self.arms is None:
-            return math.inf
+        """Returns the least distance from a point of `start` to another arm, by the largest of the constraints.
+
+        It is 0 on other domains and under contexts, where it is not known.
+        """
+        if self.arms is None or self.arms.shape[1] < self.metrics[0].weights.size:
+            return 0.0
         others = self.arms[~(self.arms[:, None] == self.start[None]).all(axis=2).any(axis=1)]
         if not len(others):
             return 0.0
@@ -439,12 +475,12 @@ def _step(
     rows = state.rows(view.points, view.context)
     awaited = np.flatnonzero((view.points[:, None] == state.open_points(view.context)).all(axis=2).any(axis=1))
     gap, gain = np.zeros(len(goals)), np.zeros((len(places), len(goals)))
-    for j, metric in enumerate(state.metrics):
-        ahead = told[awaited, j][:, None] + state.caution * metric(rows[awaited], rows[goals])
+    for j, (metric, factor) in enumerate(zip(state.metrics, state.factors(view.context), strict=True)):
+        ahead = told[awaited, j][:, None] + factor * metric(rows[awaited], rows[goals])
         above = np.minimum(upper[goals, j], ahead.min(axis=0, initial=np.inf))
         open_ = np.maximum(above, 0.0) / sizes[j]
         # U at the goal falls from `above` to u_j + d_j. Below 0 it need not fall.
-        fall = above - told[places, j][:, None] - state.caution * metric(rows[places], rows[goals])
+        fall = above - told[places, j][:, None] - factor * metric(rows[places], rows[goals])
         near = metric(rows[places], rows[awaited]).min(axis=1, initial=np.inf)  # what awaited values leave to learn
         gain += np.minimum(_expected(fall / sizes[j], np.minimum(std[places, j], near)[:, None] / sizes[j]), open_)
         gap += open_
