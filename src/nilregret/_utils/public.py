@@ -67,7 +67,10 @@ def _hint(package: str, name: str, names: list[str], rooms: tuple[str, ...]) -> 
 
 def _loaded(module: str, name: str) -> Any:
     """Returns the attribute of a module, or the submodule of that name."""
-    home = import_module(module)
+    from .process_setting import no_collection  # It imports this module.
+
+    with no_collection:  # A collection in the middle of an import finds nothing.
+        home = import_module(module)
     if name not in vars(home) and hasattr(home, "__path__"):
         return import_module(f"{module}.{name}")
     return getattr(home, name)

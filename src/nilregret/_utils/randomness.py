@@ -30,6 +30,15 @@ from .checks import LARGEST_SEED, Array, IndexArray, integer
 _SIMULATION = {"rewards": (1,), "delays": (1, 1), "constraints": (1, 2), "constraint delays": (1, 3)}
 _WORLD = {"arms": 2, "function": 3, "changes": 4}  # spawn keys of the parts of a simulated problem
 _DIGITS = 30  # binary digits of the Sobol sequence that are not random
+# Primitive polynomials and first direction numbers m of the columns of the Sobol sequence (Joe & Kuo 2008, table
+# new-joe-kuo-6). The coefficients of a polynomial are the binary digits of its number. That of the first column is 1.
+_JOE_KUO = """
+3:1 7:1,3 11:1,3,1 13:1,1,1 19:1,1,3,3 25:1,3,5,13 37:1,1,5,5,17 41:1,1,5,5,5 47:1,1,7,11,19 55:1,1,5,1,1
+59:1,1,1,3,11 61:1,3,5,5,31 67:1,3,3,9,7,49 91:1,1,1,15,21,21 97:1,3,1,13,27,49 103:1,1,1,15,7,5 109:1,3,1,15,13,25
+115:1,1,5,5,19,61 131:1,3,7,11,23,15,103 137:1,3,7,13,13,15,69 143:1,1,3,13,7,35,63 145:1,3,5,9,1,25,53
+157:1,3,1,13,9,35,107 167:1,3,1,5,27,61,31 171:1,1,5,11,19,41,61 185:1,3,5,3,3,13,69 191:1,1,7,13,1,19,1
+193:1,3,7,5,13,19,59 203:1,1,3,9,25,29,41 211:1,3,5,13,23,1,55 213:1,3,7,3,13,59,17
+"""
 
 Words = npt.NDArray[np.uint64]
 Size: TypeAlias = int | tuple[int, ...] | None
@@ -166,14 +175,32 @@ def sobol_points(dimension: int, count: int, rng: Rng) -> Array:
 @lru_cache(maxsize=64)
 def _directions(dimension: int, power: int) -> IndexArray:
     """Returns the digits of the direction numbers of Joe & Kuo 2008, `(power, dimension, 30)`."""
-    from scipy.stats import qmc  # slow to import, and most decisions need none of it
+    known = _JOE_KUO.split()
+    if dimension <= len(known) + 1:
+        columns = [[1] * power, *(_recurred(each, power) for each in known[: dimension - 1])]
+        directions = np.array(columns, dtype=np.int64).T << (_DIGITS - 1 - np.arange(power))[:, None]
+    else:
+        from scipy.stats import qmc  # slow to import, and few designs have so many columns
 
-    plain = qmc.Sobol(dimension, scramble=False, bits=_DIGITS).random_base2(power)
-    # Point n is the sum of the directions at the digits of n's Gray code, which has one digit at these n.
-    directions = (plain[2 ** np.arange(1, power + 1) - 1] * 2.0**_DIGITS).astype(np.int64)
+        plain = qmc.Sobol(dimension, scramble=False, bits=_DIGITS).random_base2(power)
+        # Point n is the sum of the directions at the digits of n's Gray code, which has one digit at these n.
+        directions = (plain[2 ** np.arange(1, power + 1) - 1] * 2.0**_DIGITS).astype(np.int64)
     digits: IndexArray = directions[..., None] >> np.arange(_DIGITS - 1, -1, -1) & 1
     digits.flags.writeable = False
     return digits
+
+
+def _recurred(row: str, count: int) -> list[int]:
+    """Returns the first numbers m of a row "polynomial:m,..." by its recurrence (Bratley & Fox 1988, equation 3)."""
+    polynomial, _, first = row.partition(":")
+    m, a = [int(number) for number in first.split(",")], int(polynomial)
+    degree = len(m)
+    while len(m) < count:
+        last = m[-degree] << degree ^ m[-degree]
+        for k in range(1, degree):
+            last ^= (a >> degree - k & 1) * m[-k] << k
+        m.append(last)
+    return m[:count]
 
 
 @final

@@ -210,7 +210,6 @@ def half_rank(rewards: Array) -> Warp | None:
         The map, or None if nothing is below the median by more than rounding.
     """
     from scipy.special import ndtri  # slow to import, and given kernels need none of it
-    from scipy.stats import rankdata
 
     if len(rewards) == 0:
         return None
@@ -219,8 +218,8 @@ def half_rank(rewards: Array) -> Warp | None:
     spread = float(np.abs(good - median).max())
     if spread > 0.0:
         spread *= math.sqrt(float(np.mean(((good - median) / spread) ** 2)))
-    bad, first = np.unique(rewards, return_index=True)
-    ranks = rankdata(rewards)[first]
+    bad, _, counts = np.unique(rewards, return_index=True, return_counts=True)
+    ranks = np.cumsum(counts) - 0.5 * (counts - 1)
     apart = bad < median - 8.0 * np.finfo(np.float64).eps * np.maximum(np.abs(bad), abs(median))
     if not apart.any():
         return None

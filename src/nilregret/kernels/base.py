@@ -35,6 +35,7 @@ from .._utils.copying import take_back
 from ..errors import InvalidInput
 
 STEP = 1e-5  # relative step of central differences, for which truncation and rounding are about equal
+FEW = 16  # distances that are computed before the import of SciPy's function would pay
 BLOCK = 32  # rows whose covariances are computed together for their variances
 
 Covariance = Callable[[Array, Array], Array]
@@ -502,6 +503,25 @@ def points_pair(A: npt.ArrayLike, B: npt.ArrayLike) -> tuple[Array, Array]:
             f"A has {many(first.shape[1], 'column')} and B has {second.shape[1]}: both are points of one domain."
         )
     return first, second
+
+
+def squared_distances(first: Array, second: Array) -> Array:
+    """Returns sum_k (a_k - b_k)^2 of each row a of `first` `(n, d)` and b of `second` `(m, d)`, `(n, m)`.
+
+    The columns are summed in order, so both ways give the same bits. SciPy's is slow to import, and faster between many
+    rows of several columns.
+    """
+    if min(len(first), len(second), first.shape[1]) > 1 and len(first) * len(second) > FEW:
+        from scipy.spatial.distance import cdist
+
+        return np.asarray(cdist(first, second, "sqeuclidean"))
+    result = np.zeros((len(first), len(second)))
+    with np.errstate(over="ignore", invalid="ignore"):  # Tiny lengthscales make infinite distances.
+        for a, b in zip(first.T, second.T, strict=True):
+            difference = a[:, None] - b
+            difference *= difference
+            result += difference
+    return result
 
 
 def weights_array(weights: npt.ArrayLike, shape: tuple[int, ...]) -> Array:

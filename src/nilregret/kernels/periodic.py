@@ -29,6 +29,7 @@ from .base import (
     parameter_values,
     points_pair,
     scale_number,
+    squared_distances,
     weights_array,
 )
 from .stationary import Spectral
@@ -75,11 +76,9 @@ class Periodic(Spectral):
         return self._values(self._angles(first), self._angles(second))
 
     def _values(self, first: Array, second: Array) -> Array:
-        from scipy.spatial.distance import cdist
-
         unit = np.broadcast_to(self.lengthscale, (first.shape[1],))
         here, there = (np.hstack([np.sin(angles) / unit, np.cos(angles) / unit]) for angles in (first, second))
-        squares = cdist(here, there, "sqeuclidean")
+        squares = squared_distances(here, there)
         squares *= -0.5
         value = np.exp(squares, out=squares)
         value *= self.scale

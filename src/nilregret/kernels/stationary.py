@@ -35,6 +35,7 @@ from .base import (
     parameter_values,
     points_pair,
     scale_number,
+    squared_distances,
     weights_array,
 )
 
@@ -297,12 +298,9 @@ class Stationary(Spectral):
         return np.asarray(self.lengthscale, dtype=np.float64)
 
     def _squares(self, first: Array, second: Array) -> Array:
-        from scipy.spatial.distance import cdist  # slow to import
-
-        # Squares of differences are exactly 0 for coincident points, unlike |a|^2 + |b|^2 - 2ab.
         unit, columns = self._unit(first), varying(first, second)
         unit = unit[columns] if unit.ndim else unit
-        return cdist(first[:, columns] / unit, second[:, columns] / unit, "sqeuclidean")
+        return squared_distances(first[:, columns] / unit, second[:, columns] / unit)
 
 
 def _normal(unit: Array, lengthscale: float | tuple[float, ...]) -> Array:

@@ -316,13 +316,14 @@ def _in_first_units(rewards: Array) -> tuple[Array, float]:
     while trials gather near the best, so that a posterior deviation means the same at the end.
     """
     from scipy.special import ndtri  # slow to import
-    from scipy.stats import rankdata
 
     first = rewards[:FIRST]
     middle = float(np.median(first))
     unit = float(np.sqrt(np.mean(np.square(first[first >= middle] - middle)))) or float(np.std(rewards)) or 1.0
     values, bad = (rewards - middle) / unit, rewards < middle
-    values[bad] = ndtri((rankdata(rewards[bad]) - 0.5) / (2.0 * bad.sum()))
+    _, places, counts = np.unique(rewards[bad], return_inverse=True, return_counts=True)
+    ranks = np.cumsum(counts) - 0.5 * (counts - 1)  # Equal rewards have the mean of theirs.
+    values[bad] = ndtri((ranks[places] - 0.5) / (2.0 * bad.sum()))
     return values, unit
 
 
