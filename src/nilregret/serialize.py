@@ -251,7 +251,7 @@ def loads(text: str) -> Any:
 def plain_loads(text: str) -> Any:
     """Returns the values of JSON text, without repeated names in an object, NaN or endless nesting."""
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
+        return json.loads(text) if type(text) is not str or text[:1] == "\ufeff" else _reader.decode(text)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"This is not the JSON of a description: {error}.") from error
 
@@ -265,3 +265,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
+
+
+# `json.loads` makes one for each text. It explains what is no text, and a mark of the byte order.
+_reader = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_constant)

@@ -203,16 +203,15 @@ class Space:
 
     def decode(self, point: npt.ArrayLike) -> dict[str, Any]:
         """Returns the parameters of an encoded point `(d,)`, or the active ones if some are conditional."""
-        (row,) = as_rows(
-            "point", finite_array("point", point).reshape(1, -1), self.dimension
-        )  # a point, whatever shape
+        return self.decoded(finite_array("point", point).reshape(1, -1))[0]  # a point, whatever shape
+
+    def decoded(self, points: Array) -> list[dict[str, Any]]:
+        """Returns what `decode` does of each encoded point `(n, d)`, column by column."""
+        rows = as_rows("point", points, self.dimension)
         if self.conditions is not None:
-            return self.conditions.decode(row)
-        result, start = {}, 0
-        for name, parameter in self.parameters.items():
-            result[name] = parameter.decode(row[start : start + parameter.columns])
-            start += parameter.columns
-        return result
+            return [self.conditions.decode(row) for row in rows]
+        columns = [map(parameter.decode, rows[:, of]) for parameter, of in self.columns()]
+        return [dict(zip(self.parameters, values, strict=True)) for values in zip(*columns, strict=True)]
 
     def unknown_in(self, parameters: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
         """Returns (name, value) of each entry of a dict that is at the level of the unknown, as it came.
@@ -231,21 +230,24 @@ class Space:
                 found.append((name, None))
         return tuple(found)
 
-    @property
+    @cached_property
     def lower(self) -> Array:
         """Lower corner of the encoded points, `(d,)`."""
-        return np.zeros(self.dimension)
+        return frozen(np.zeros(self.dimension))
 
-    @property
+    @cached_property
     def upper(self) -> Array:
         """Upper corner of the encoded points, `(d,)`."""
-        return np.concatenate(
-            [np.full(p.columns, CHOSEN if isinstance(p, Choice) else 1.0) for p in self.parameters.values()]
-        )
+        ends = [np.full(p.columns, CHOSEN if isinstance(p, Choice) else 1.0) for p in self.parameters.values()]
+        return frozen(np.concatenate(ends))
 
-    def columns(self) -> list[tuple[Parameter, slice]]:
+    def columns(self) -> tuple[tuple[Parameter, slice], ...]:
         """Returns each parameter with its columns of an encoded point."""
-        return list(zip(self.parameters.values(), columns_by_name(self.parameters).values(), strict=True))
+        return self._columns
+
+    @cached_property
+    def _columns(self) -> tuple[tuple[Parameter, slice], ...]:
+        return tuple(zip(self.parameters.values(), columns_by_name(self.parameters).values(), strict=True))
 
     def spread(self, cube: Array) -> Array:
         """Returns the valid encoded points `(n, d)` of coordinates in [0, 1), one for each parameter, `(n, p)`.

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any, NoReturn, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from .._utils.checks import LARGEST_REWARD, Array, many, shown
 from .._utils.numerals import exact
@@ -32,7 +34,7 @@ from ..storage.visit import Visit
 from .arms import ArmTimes, Roster
 from .audit_reports import check_reports, is_known
 from .direction import AnyPolicy, Goal, has_channels, reward_check
-from .function import context_settings, settings_at, space_of
+from .function import context_settings, settings_of, space_of
 from .play_rewards import is_possible
 from .pruning import pruning_of
 from .queue import KINDS as OF_QUEUE
@@ -66,6 +68,8 @@ class Auditor:
         self._fits = isinstance(policy, Policy) and policy.fitting is not None
         self._timed = policy.pending.in_time
         self._seen: dict[int | None, Array] = {}  # Points by arm: a storage may share their arrays.
+        self._astray: set[int] = set()  # Numbers of trials whose points are not in their domain.
+        self._under_none: set[int] = set()  # Those whose contexts are not in theirs.
 
     def news(self, found: News, known: Record) -> News:
         """Returns what the record lacks or has in an older version: trials, with their parameters, and changes.
@@ -84,6 +88,7 @@ class Auditor:
         reached = reached or len(changes) < len(found.arms) or self._are_known(found.steps, len(steps), known)
         count = expected = len(known)
         before = known[-1] if count else None
+        self._place([trial for trial in stored if not 0 <= trial.number < count])
         for trial in stored:
             if 0 <= trial.number < count:
                 old = known[trial.number]
@@ -126,6 +131,7 @@ class Auditor:
         Raises:
             StorageError: a trial cannot be right.
         """
+        self._place(trials)
         for trial in trials:
             self._check_new(trial, None)
             self._check_outcome(trial)
@@ -170,6 +176,20 @@ class Auditor:
         spaces = self._roster.spaces
         return self._policy if spaces is None else spaces.policy_at(trial.asked_order)
 
+    def _by_policy(self, trials: Sequence[Trial]) -> list[tuple[AnyPolicy, list[Trial]]]:
+        """Returns the trials in order, in groups that one policy decided."""
+        groups = groupby(trials, key=lambda trial: id(self._policy_of(trial)))
+        return [(self._policy_of(found[0]), found) for found in (list(group) for _, group in groups)]
+
+    def _place(self, trials: Sequence[Trial]) -> None:
+        """Notes the new trials whose points or contexts are not in the domains of their policy, in a call for all."""
+        for policy, some in self._by_policy(trials):
+            if not isinstance(policy.domain, Arms):  # An arm is compared with its own point.
+                self._astray |= _outside(policy.domain, [(trial.number, trial.point) for trial in some])
+            if policy.context is not None:
+                under = [(trial.number, trial.context) for trial in some if trial.context is not None]
+                self._under_none |= _outside(policy.context, under)
+
     # -- one trial -----------------------------------------------------------------------------------------------
 
     def _check_new(self, trial: Trial, before: Trial | None) -> None:
@@ -188,7 +208,7 @@ class Auditor:
             self._refuse(trial, f"it was asked (event {trial.asked_order}) before trial {before.number}")
         if (trial.context is None) != (contexts is None):
             self._refuse(trial, f"it has {'no' if contexts else 'a'} context")
-        if contexts is not None and trial.context is not None and not _inside(contexts, trial.context):
+        if trial.number in self._under_none and trial.context is not None:
             self._refuse(trial, f"its context {trial.context.tolist()} is not in the domain of contexts")
         if isinstance(domain, Arms):
             placed = self._seen.get(trial.arm) is trial.point or _is_arm(domain, trial)
@@ -197,7 +217,7 @@ class Auditor:
                 added = trial.asked_order == trial.as_corrected().told_order
                 placed = placed and self._times.allow(trial.arm, trial.asked_order, retired=added)
         else:
-            placed = trial.arm is None and _inside(domain, trial.point)
+            placed = trial.arm is None and trial.number not in self._astray
         if not placed:
             self._refuse(trial, f"arm {trial.arm}, {trial.point.tolist()} is not in the domain of its policy")
         if trial.explored and (not self._explores or trial.asked_order == trial.told_order):
@@ -400,23 +420,24 @@ class Auditor:
     def _decoded(self, trials: list[Trial]) -> list[Trial]:
         """Returns the trials with the parameters of their points, which must equal the stored ones."""
         result = []
-        for trial in trials:
-            domain = self._policy_of(trial).domain
-            settings = settings_at(domain, trial.point)
-            if not _agree(space_of(domain), trial.settings, settings):
-                self._refuse(
-                    trial, f"its parameters {shown(trial.settings)} are not those of its point, {shown(settings)}"
-                )
-            result.append(self._named(trial, settings))
-            try:
-                self._roster.moved(result[-1])
-            except InvalidInput as error:
-                self._refuse(trial, str(error))
+        for policy, some in self._by_policy(trials):
+            space = space_of(policy.domain)
+            decoded = settings_of(policy.domain, [trial.point for trial in some])
+            for trial, settings in zip(some, decoded, strict=True):
+                if not _agree(space, trial.settings, settings):
+                    self._refuse(
+                        trial, f"its parameters {shown(trial.settings)} are not those of its point, {shown(settings)}"
+                    )
+                result.append(self._named(policy, trial, settings))
+                try:
+                    self._roster.moved(result[-1])
+                except InvalidInput as error:
+                    self._refuse(trial, str(error))
         return result
 
-    def _named(self, trial: Trial, settings: _Settings) -> Trial:
+    def _named(self, policy: AnyPolicy, trial: Trial, settings: _Settings) -> Trial:
         given = () if trial.visit is None else trial.visit.given
-        under = context_settings(self._policy_of(trial).context, trial.context, given)
+        under = context_settings(policy.context, trial.context, given)
         enqueued = trial.number in self._queue.tried
         if settings is None and under is None and not enqueued:
             return trial
@@ -440,7 +461,7 @@ _STATES = {
 
 
 def _is_arm(domain: Arms, trial: Trial) -> bool:
-    return trial.arm in range(len(domain)) and _is_at(domain.points[trial.arm], trial.point)
+    return trial.arm in range(len(domain)) and bool(_are_at(domain.points[trial.arm], trial.point))
 
 
 def _are_plain(fresh: list[Trial], known: Record) -> bool:
@@ -458,20 +479,25 @@ def _structure(kernel: Kernel) -> Kernel:
     return kernel.with_log_parameters(np.zeros(len(kernel.log_parameters)))
 
 
-def _inside(domain: Domain, point: Array) -> bool:
-    """Returns whether a domain has a point exactly as it is."""
-    if len(point) != domain.dimension:
-        return False
+def _outside(domain: Domain, points: list[tuple[int, Array]]) -> set[int]:
+    """Returns the numbers of the points that a domain does not have exactly as they are.
+
+    If the domain refuses some, each is looked at alone.
+    """
+    if not points:
+        return set()
     try:
-        (inside,) = domain.inside("point", point[None])
-    except InvalidInput:
-        return False
-    return _is_at(inside, point)
+        rows = np.array([point for _, point in points]).reshape(len(points), domain.dimension)
+        right = _are_at(domain.inside("point", rows), rows)
+    except ValueError:  # `InvalidInput` is one.
+        alone = ({points[0][0]} if len(points) == 1 else _outside(domain, [each]) for each in points)
+        return set().union(*alone)
+    return {number for (number, _), is_right in zip(points, right.tolist(), strict=True) if not is_right}
 
 
-def _is_at(place: Array, point: Array) -> bool:
-    """Returns whether two points are equal up to rounding, which differs between processors and libraries."""
-    return bool((np.abs(place - point) <= SAME * np.maximum(1.0, np.abs(place))).all())
+def _are_at(places: Array, points: Array) -> npt.NDArray[np.bool_]:
+    """Returns whether rows are equal up to rounding, which differs between processors and libraries."""
+    return np.asarray((np.abs(places - points) <= SAME * np.maximum(1.0, np.abs(places))).all(axis=-1))
 
 
 def _agree(space: Space | None, stored: _Settings, decoded: _Settings) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, final
 
@@ -163,6 +163,14 @@ def settings_at(domain: Domain, point: Array) -> tuple[tuple[str, Any], ...] | N
     """Returns the named parameters of a point, or None if its domain has none."""
     space = space_of(domain)
     return None if space is None else tuple(space.decode(point).items())
+
+
+def settings_of(domain: Domain, points: list[Array]) -> Iterable[tuple[tuple[str, Any], ...] | None]:
+    """Returns what `settings_at` does of each point of a domain."""
+    space = space_of(domain)
+    if space is None or not points:
+        return [None] * len(points)
+    return [tuple(settings.items()) for settings in space.decoded(np.array(points))]
 
 
 def context_settings(
