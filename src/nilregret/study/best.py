@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from itertools import compress
-from typing import NamedTuple
+from typing import NamedTuple, cast, final
 
 import numpy as np
 
 from .._utils.checks import Array
 from .._utils.randomness import Draws
 from ..domains.changed import within
-from ..domains.domain import Space
+from ..domains.domain import Arms, Space
 from ..errors import TrialError
+from ..policy.outputs import BY_NUMBER
 from ..policy.state import State
 from ..slots.objective import satisfying
 from ..storage.record import Trial
@@ -21,6 +22,7 @@ from .direction import AnyPolicy, AnyState, Goal, has_channels, on_average, rewa
 from .units import shared_of
 
 DRAWS = 8192  # joint draws behind a probability, whose standard error is then at most 0.006
+BLOCK = 512  # trials beyond which means of arms say whether more must be read
 MOST_COMPARED = 512  # points that are drawn together, those of the best posterior means
 
 
@@ -34,6 +36,67 @@ class Certainty(NamedTuple):
 
     probability: float
     loss: float
+
+
+@final
+class FirstAnswers:
+    """The earliest answered trial of each arm under each context, of a record that goes on.
+
+    Trials of one arm have one posterior mean, so `best_trial` needs no others. No trial is read while no arm without an
+    answer so far has a higher mean. Each is read once, and open ones again while they may be the earliest. A corrected
+    answer or a roll-back needs a new object.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[int, bytes], Trial] = {}
+        self._open: list[int] = []
+        self._since = self._end = 0  # Numbers of the first trial that counts, and of the first one not read yet.
+
+    def of(self, policy: AnyPolicy, state: AnyState, trials: Sequence[Trial], retired: Set[int]) -> list[Trial]:
+        """Returns those that may be the best, by number, or none if all answered trials must be looked at.
+
+        Args:
+            policy: of the study.
+            state: of the study, after all trials.
+            trials: all of them, of which earlier calls have seen the beginning.
+            retired: numbers of arms that do not count.
+        """
+        if not isinstance(state, State) or not isinstance(policy.domain, Arms) or policy.constraint_count:
+            return []
+        since = state.restarts[-1].round if state.restarts else 0
+        if since != self._since:
+            self._found, self._open, self._since, self._end = {}, [], since, since
+        self._open = [number for number in self._open if self._waits(trials[number])]
+        block, may_end = BLOCK, policy.context is None and state.reward.posterior.units.warp is None
+        while self._end < len(trials):
+            if may_end and len(trials) - self._end > BLOCK and self._leads(state, policy.domain, retired):
+                break
+            some = trials[self._end : self._end + block]
+            self._open += [trial.number for trial in some if self._waits(trial)]
+            self._end, block = self._end + len(some), 2 * block
+        return sorted(self._in_use(retired), key=BY_NUMBER)
+
+    def _in_use(self, retired: Set[int]) -> list[Trial]:
+        return [trial for trial in self._found.values() if trial.arm not in retired]
+
+    def _waits(self, trial: Trial) -> bool:
+        """Takes in a trial. Returns whether it may be the earliest answered one, once it has its answer."""
+        place = cast(int, trial.arm), b"" if trial.context is None else trial.context.tobytes()
+        known = self._found.get(place)
+        if known is not None and known.number < trial.number:
+            return False
+        if trial.reward is not None:
+            self._found[place] = trial
+        return trial.open
+
+    def _leads(self, state: State, arms: Arms, retired: Set[int]) -> bool:
+        """Returns whether no arm without an answer so far has a higher posterior mean than those with one."""
+        known = self._in_use(retired)
+        rest = [arm for arm in range(len(arms)) if (arm, b"") not in self._found and arm not in retired]
+        others = [Trial(0, arms.points[arm], arm, None, 0, 0.0) for arm in rest]
+        if not known or not others:
+            return bool(known)
+        return bool(state.answered_means(others).max() <= state.answered_means(known).max())
 
 
 def best_trial(policy: AnyPolicy, goal: Goal, state: AnyState, trials: Iterable[Trial], context: Array | None) -> Trial:

@@ -447,8 +447,17 @@ class Queries(Generic[D]):
         check_one_objective(self.policy, "best")
         if weights is not None:
             raise InvalidInput("`weights` are for several objectives, and this study has one: leave them out.")
-        trials, seen = self._compared(context)
-        return self.replica.query(lambda state: best_trial(self.policy, self.goals[0], state, trials, seen))
+
+        def read(state: AnyState) -> Trial:
+            replica, seen = self.replica, None
+            trials: Sequence[Trial] = []
+            if context is None and self.inputs.full is None:
+                trials = replica.firsts.of(self.policy, state, replica.record, replica.roster.retired)
+            if not trials:
+                trials, seen = self._compared(context)
+            return best_trial(self.policy, self.goals[0], state, trials, seen)
+
+        return self.replica.query(read)
 
     def certainty(
         self, trial: Trial[D] | int | None = None, *, context: npt.ArrayLike | Mapping[str, Any] | None = None

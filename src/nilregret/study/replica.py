@@ -29,6 +29,7 @@ from ..storage.record import Event, Record
 from ..storage.trial import EventKind, Fit, Report, Trial, Verdict
 from . import snapshots
 from .arms import Roster
+from .best import FirstAnswers
 from .direction import (
     PLAIN,
     AnyPolicy,
@@ -88,6 +89,7 @@ class Replica:
         queue: the points to try first.
         record: all trials known here.
         state: the policy's state after them.
+        firsts: the earliest answered trial of each arm, for `best`.
         lock: of record and state.
         made: the policy with which the study was made.
         goals: the goal of each objective.
@@ -252,7 +254,7 @@ class Replica:
         if self._backup is None:
             self._replay()
         else:
-            self.state, self._backup = self._backup, None
+            self.state, self._backup, self.firsts = self._backup, None, FirstAnswers()
         self._current, self._leases = None, Leases(self.record.at_hand)
         self._mark_saved()
 
@@ -263,6 +265,7 @@ class Replica:
     def _replay(self) -> None:
         """Makes the state anew from the record."""
         self.lessons.forget()
+        self.firsts = FirstAnswers()
         with no_collection:
             self.state = state_after(self.policy, self._goal, self.trials, seed=self._seed, late=self._late)
         snapshots.let_go(self)
@@ -502,7 +505,7 @@ class Replica:
 
     def _open(self, handle: StoredStudyHandle, record: Record, state: State) -> None:
         """Takes over record and state as a snapshot has them, and reads what has happened since."""
-        self.record, self.state, self._valid = record, state, True
+        self.record, self.state, self._valid, self.firsts = record, state, True, FirstAnswers()
         self._adopt_all()
         snapshots.let_go(self)
         self._leases, self.due = Leases(record.at_hand), record.order + snapshots.EVERY
