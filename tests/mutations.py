@@ -374,7 +374,7 @@ DEFECTS = (
     ),
     Defect(
         "study/audit",
-        "bool(_are_at(domain.points[trial.arm], trial.point))",
+        "bool(are_at(domain.points[trial.arm], trial.point))",
         "np.array_equal(domain.points[trial.arm], trial.point)",
         "test_other_machines.py",
         "arms that another machine has rounded otherwise",

@@ -28,8 +28,12 @@ def __dir__() -> list[str]:
 
 def _load_parts() -> None:
     """Imports every module that has described classes."""
+    from . import algorithms
     from .algorithms import auto, baselines  # noqa: F401
     from .slots import safe  # noqa: F401
+
+    for name in dir(algorithms):
+        getattr(algorithms, name)
 
 
 LOADERS.append(_load_parts)

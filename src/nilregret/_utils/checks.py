@@ -7,6 +7,7 @@ import math
 import operator
 import unicodedata
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from functools import lru_cache
 from numbers import Real
 from typing import Any
@@ -16,7 +17,6 @@ import numpy.typing as npt
 
 from ..errors import InvalidInput
 from .numerals import exact
-from .public import nearest
 
 LARGEST_REWARD = 1e100  # largest reward, so that sums of squares do not overflow
 LARGEST_WHOLE = 2**53  # largest whole number that floats represent exactly, with all below it
@@ -45,6 +45,12 @@ JOINERS = "\u200c\u200d"  # not seen either, but words of Persian and many emoji
 
 Array = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Returns a question with the known name most like a misspelt one, after a space, or an empty text."""
+    close = get_close_matches(name, list(known), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def shown(value: object, *, length: int = SHOWN) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec, resolve_name
@@ -46,12 +46,6 @@ def public(
         return found
 
     return load, lambda: names, names
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Returns a question with the known name most like a misspelt one, after a space, or an empty text."""
-    close = get_close_matches(name, list(known), n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def _hint(package: str, name: str, names: list[str], rooms: tuple[str, ...]) -> str:

@@ -30,8 +30,10 @@ from .checks import LARGEST_SEED, Array, IndexArray, integer
 _SIMULATION = {"rewards": (1,), "delays": (1, 1), "constraints": (1, 2), "constraint delays": (1, 3)}
 _WORLD = {"arms": 2, "function": 3, "changes": 4}  # spawn keys of the parts of a simulated problem
 _DIGITS = 30  # binary digits of the Sobol sequence that are not random
-# Primitive polynomials and first direction numbers m of the columns of the Sobol sequence (Joe & Kuo 2008, table
-# new-joe-kuo-6). The coefficients of a polynomial are the binary digits of its number. That of the first column is 1.
+
+# Columns of the Sobol sequence after the first (Joe & Kuo 2008, table new-joe-kuo-6).
+#
+# Each has its primitive polynomial, whose coefficients are the binary digits of a number, and its first numbers m.
 _JOE_KUO = """
 3:1 7:1,3 11:1,3,1 13:1,1,1 19:1,1,3,3 25:1,3,5,13 37:1,1,5,5,17 41:1,1,5,5,5 47:1,1,7,11,19 55:1,1,5,1,1
 59:1,1,1,3,11 61:1,3,5,5,31 67:1,3,3,9,7,49 91:1,1,1,15,21,21 97:1,3,1,13,27,49 103:1,1,1,15,7,5 109:1,3,1,15,13,25

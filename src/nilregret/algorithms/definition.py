@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter, signature
 from typing import Any, Literal, TypedDict, TypeVar, Unpack
 
+from .._utils.checks import nearest
 from .._utils.numerals import numeral
-from .._utils.public import nearest
 from ..domains.domain import D, Domain
 from ..domains.search.boxes import PointSearch
 from ..errors import InvalidInput

@@ -174,7 +174,7 @@ def _algorithm(make: Callable[..., Policy], *, live: bool) -> Schema:
 
 
 _OTHERS = ("admmbo", "bandit_oco", "boca")  # They have no policy that asks and tells, or settings.
-_EVERY = {name: getattr(algorithms, name) for name in algorithms.__all__ if name not in _OTHERS}
+_EVERY = {name: getattr(algorithms, name) for name in dir(algorithms) if name not in _OTHERS}
 _EVERY = dict(sorted({**_EVERY, "auto": auto}.items()))
 ALGORITHMS = {name: _algorithm(make, live=False) for name, make in _EVERY.items() if name not in IN_EPOCHS}
 ALGORITHMS_LIVE = {name: _algorithm(make, live=True) for name, make in _EVERY.items()}

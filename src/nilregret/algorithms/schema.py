@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeVar, Union, final, get_args, get_origin, ge
 
 import msgspec
 
+from .._utils.checks import nearest as nearest
 from .._utils.checks import shown
-from .._utils.public import nearest as nearest
 from ..domains.conditions import Conditional, when
 from ..domains.parameters import Choice, Float, Int, Parameter
 from ..errors import InvalidInput

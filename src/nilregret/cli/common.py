@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from .._utils.checks import url_of
-from .._utils.public import nearest
+from .._utils.checks import nearest, url_of
 from ..errors import InvalidInput, NoRegretError, StorageError, TrialError
 
 if TYPE_CHECKING:

@@ -21,9 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.checks import Array, frozen, shown
+from .._utils.checks import Array, frozen, nearest, shown
 from .._utils.numerals import exact
-from .._utils.public import nearest
 from ..errors import InvalidInput
 from .conditions import Conditional, Conditions, unwrapped
 from .coordinates import SAME_POINT

@@ -18,8 +18,7 @@ from typing import Any, NoReturn, final
 
 import numpy as np
 
-from .._utils.checks import many, shown
-from .._utils.public import nearest
+from .._utils.checks import many, nearest, shown
 from ..errors import InvalidInput, printable
 from . import limits_terms as algebra
 from .limits_terms import Term, Truth

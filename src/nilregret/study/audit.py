@@ -9,16 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any, NoReturn, cast
+from typing import NoReturn, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from .._utils.checks import LARGEST_REWARD, Array, many, shown
 from .._utils.numerals import exact
-from ..domains.domain import Arms, Domain, Space
-from ..domains.options import json_of
-from ..domains.parameters import Choice, Float, Parameter
+from ..domains.domain import Arms
 from ..errors import InvalidInput, StorageError
 from ..kernels import Kernel
 from ..kernels.factorization import LEAST_REGULARIZATION
@@ -34,17 +31,13 @@ from ..storage.visit import Visit
 from .arms import ArmTimes, Roster
 from .audit_reports import check_reports, is_known
 from .direction import AnyPolicy, Goal, has_channels, reward_check
-from .function import context_settings, settings_of, space_of
+from .function import Settings, agree, are_at, outside, settings_of, space_of, with_facts
 from .play_rewards import is_possible
 from .pruning import pruning_of
 from .queue import KINDS as OF_QUEUE
 from .queue import Queue
 
 OF_TRIALS = ("enqueued", "taken")  # Changes that leave the policy as it is.
-SAME = 1e-9  # Tolerance of a coordinate or parameter, as a share of its extent.
-
-
-_Settings = tuple[tuple[str, Any], ...] | None
 
 
 class Auditor:
@@ -185,10 +178,10 @@ class Auditor:
         """Notes the new trials whose points or contexts are not in the domains of their policy, in a call for all."""
         for policy, some in self._by_policy(trials):
             if not isinstance(policy.domain, Arms):  # An arm is compared with its own point.
-                self._astray |= _outside(policy.domain, [(trial.number, trial.point) for trial in some])
+                self._astray |= outside(policy.domain, [(trial.number, trial.point) for trial in some])
             if policy.context is not None:
                 under = [(trial.number, trial.context) for trial in some if trial.context is not None]
-                self._under_none |= _outside(policy.context, under)
+                self._under_none |= outside(policy.context, under)
 
     # -- one trial -----------------------------------------------------------------------------------------------
 
@@ -423,21 +416,21 @@ class Auditor:
         for policy, some in self._by_policy(trials):
             space = space_of(policy.domain)
             decoded = settings_of(policy.domain, [trial.point for trial in some])
-            for trial, settings in zip(some, decoded, strict=True):
-                if not _agree(space, trial.settings, settings):
+            contexts = settings_of(policy.context, [trial.context for trial in some])
+            for trial, settings, under in zip(some, decoded, contexts, strict=True):
+                if not agree(space, trial.settings, settings):
                     self._refuse(
                         trial, f"its parameters {shown(trial.settings)} are not those of its point, {shown(settings)}"
                     )
-                result.append(self._named(policy, trial, settings))
+                result.append(self._named(trial, settings, under))
                 try:
                     self._roster.moved(result[-1])
                 except InvalidInput as error:
                     self._refuse(trial, str(error))
         return result
 
-    def _named(self, policy: AnyPolicy, trial: Trial, settings: _Settings) -> Trial:
-        given = () if trial.visit is None else trial.visit.given
-        under = context_settings(policy.context, trial.context, given)
+    def _named(self, trial: Trial, settings: Settings, under: Settings) -> Trial:
+        under = with_facts(under, () if trial.visit is None else trial.visit.given)
         enqueued = trial.number in self._queue.tried
         if settings is None and under is None and not enqueued:
             return trial
@@ -461,7 +454,7 @@ _STATES = {
 
 
 def _is_arm(domain: Arms, trial: Trial) -> bool:
-    return trial.arm in range(len(domain)) and bool(_are_at(domain.points[trial.arm], trial.point))
+    return trial.arm in range(len(domain)) and bool(are_at(domain.points[trial.arm], trial.point))
 
 
 def _are_plain(fresh: list[Trial], known: Record) -> bool:
@@ -477,43 +470,3 @@ def _are_plain(fresh: list[Trial], known: Record) -> bool:
 def _structure(kernel: Kernel) -> Kernel:
     """Returns the kernel with its hyperparameters erased."""
     return kernel.with_log_parameters(np.zeros(len(kernel.log_parameters)))
-
-
-def _outside(domain: Domain, points: list[tuple[int, Array]]) -> set[int]:
-    """Returns the numbers of the points that a domain does not have exactly as they are.
-
-    If the domain refuses some, each is looked at alone.
-    """
-    if not points:
-        return set()
-    try:
-        rows = np.array([point for _, point in points]).reshape(len(points), domain.dimension)
-        right = _are_at(domain.inside("point", rows), rows)
-    except ValueError:  # `InvalidInput` is one.
-        alone = ({points[0][0]} if len(points) == 1 else _outside(domain, [each]) for each in points)
-        return set().union(*alone)
-    return {number for (number, _), is_right in zip(points, right.tolist(), strict=True) if not is_right}
-
-
-def _are_at(places: Array, points: Array) -> npt.NDArray[np.bool_]:
-    """Returns whether rows are equal up to rounding, which differs between processors and libraries."""
-    return np.asarray((np.abs(places - points) <= SAME * np.maximum(1.0, np.abs(places))).all(axis=-1))
-
-
-def _agree(space: Space | None, stored: _Settings, decoded: _Settings) -> bool:
-    """Returns whether two settings are equal up to rounding, which differs between processors and libraries."""
-    if stored is None or decoded is None or space is None:
-        return stored is decoded
-    old, new = dict(stored), dict(decoded)
-    return old.keys() == new.keys() and all(_same(space.parameters[name], old[name], new[name]) for name in new)
-
-
-def _same(parameter: Parameter, old: object, new: object) -> bool:
-    if isinstance(parameter, Choice):
-        return json_of(old) == json_of(new)
-    if type(old) is not type(new):
-        return False
-    if isinstance(parameter, Float) and parameter.real and isinstance(old, float) and isinstance(new, float):
-        margin = 0.0 if parameter.log else SAME * (parameter.high - parameter.low)
-        return math.isclose(old, new, rel_tol=SAME, abs_tol=margin)
-    return old == new

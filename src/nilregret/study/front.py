@@ -7,8 +7,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from .._utils.checks import LARGEST_REWARD, Array, IndexArray, number, shown
-from .._utils.public import nearest
+from .._utils.checks import LARGEST_REWARD, Array, IndexArray, nearest, number, shown
 from ..errors import InvalidInput, TrialError
 from ..policy.state import State
 from ..storage.record import Trial

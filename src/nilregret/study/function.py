@@ -13,6 +13,7 @@ import numpy.typing as npt
 from .._utils.checks import Array
 from .._utils.randomness import Draws
 from ..domains.domain import Arms, Domain, Space, sides
+from ..domains.options import json_of
 from ..domains.parameters import Choice, Float, Parameter
 from ..errors import InvalidInput
 from ..policy import function_values
@@ -137,7 +138,9 @@ def _cells(best: Trial) -> function_values.Cells:
     return best.point[None], None if best.context is None else best.context[None]
 
 
-SAME = 1e-9  # Tolerance of two equal coordinates, as a share of the side.
+SAME = 1e-9  # Tolerance of two equal coordinates or parameters, as a share of the side.
+
+Settings = tuple[tuple[str, Any], ...] | None  # Name and value of each parameter.
 
 
 class Axis(NamedTuple):
@@ -159,31 +162,27 @@ def space_of(domain: Domain) -> Space | None:
     return domain.space if isinstance(domain, Arms) else domain if isinstance(domain, Space) else None
 
 
-def settings_at(domain: Domain, point: Array) -> tuple[tuple[str, Any], ...] | None:
+def settings_at(domain: Domain, point: Array) -> Settings:
     """Returns the named parameters of a point, or None if its domain has none."""
     space = space_of(domain)
     return None if space is None else tuple(space.decode(point).items())
 
 
-def settings_of(domain: Domain, points: list[Array]) -> Iterable[tuple[tuple[str, Any], ...] | None]:
-    """Returns what `settings_at` does of each point of a domain."""
-    space = space_of(domain)
+def settings_of(domain: Domain | None, points: Sequence[Array | None]) -> Iterable[Settings]:
+    """Returns what `settings_at` does of each point of a domain, or None without a domain."""
+    space = None if domain is None else space_of(domain)
     if space is None or not points:
         return [None] * len(points)
     return [tuple(settings.items()) for settings in space.decoded(np.array(points))]
 
 
-def context_settings(
-    domain: Domain | None, context: Array | None, given: Facts = ()
-) -> tuple[tuple[str, Any], ...] | None:
-    """Returns the named parameters of a context, or None if there are none.
+def context_settings(domain: Domain | None, context: Array | None, given: Facts = ()) -> Settings:
+    """Returns the named parameters of a context (see `with_facts`), or None if there are none."""
+    return with_facts(None if domain is None or context is None else settings_at(domain, context), given)
 
-    Args:
-        domain: of contexts, or None.
-        context: `(c,)`, or None.
-        given: name and value of the entries that the coordinates do not say, as they came.
-    """
-    settings = None if domain is None or context is None else settings_at(domain, context)
+
+def with_facts(settings: Settings, given: Facts) -> Settings:
+    """Returns the named parameters of a context, with the entries as they came that its coordinates do not say."""
     known = dict(given)
     return settings if settings is None or not given else tuple((name, known.get(name, x)) for name, x in settings)
 
@@ -250,3 +249,43 @@ def line_through(domain: Domain, point: Array, axis: Axis, *, count: int) -> tup
         points[:, axis.columns] = [axis.parameter.encode(value) if named else [value] for value in values]
         points = domain.snap(points) if isinstance(domain, Space) else points
     return [value_at(domain, each, axis) for each in points], points
+
+
+def outside(domain: Domain, points: list[tuple[int, Array]]) -> set[int]:
+    """Returns the numbers of the points that a domain does not have exactly as they are.
+
+    If the domain refuses some, each is looked at alone.
+    """
+    if not points:
+        return set()
+    try:
+        rows = np.array([point for _, point in points]).reshape(len(points), domain.dimension)
+        right = are_at(domain.inside("point", rows), rows)
+    except ValueError:  # `InvalidInput` is one.
+        alone = ({points[0][0]} if len(points) == 1 else outside(domain, [each]) for each in points)
+        return set().union(*alone)
+    return {number for (number, _), is_right in zip(points, right.tolist(), strict=True) if not is_right}
+
+
+def are_at(places: Array, points: Array) -> npt.NDArray[np.bool_]:
+    """Returns whether rows are equal up to rounding, which differs between processors and libraries."""
+    return np.asarray((np.abs(places - points) <= SAME * np.maximum(1.0, np.abs(places))).all(axis=-1))
+
+
+def agree(space: Space | None, stored: Settings, decoded: Settings) -> bool:
+    """Returns whether two settings are equal up to rounding, which differs between processors and libraries."""
+    if stored is None or decoded is None or space is None:
+        return stored is decoded
+    old, new = dict(stored), dict(decoded)
+    return old.keys() == new.keys() and all(_same(space.parameters[name], old[name], new[name]) for name in new)
+
+
+def _same(parameter: Parameter, old: object, new: object) -> bool:
+    if isinstance(parameter, Choice):
+        return json_of(old) == json_of(new)
+    if type(old) is not type(new):
+        return False
+    if isinstance(parameter, Float) and parameter.real and isinstance(old, float) and isinstance(new, float):
+        margin = 0.0 if parameter.log else SAME * (parameter.high - parameter.low)
+        return math.isclose(old, new, rel_tol=SAME, abs_tol=margin)
+    return old == new

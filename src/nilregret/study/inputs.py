@@ -15,11 +15,11 @@ from .._utils.checks import (
     frozen,
     integer,
     many,
+    nearest,
     number,
     outcome,
     shown,
 )
-from .._utils.public import nearest
 from ..domains.coordinates import named_points, one_row
 from ..domains.domain import Arms, Space
 from ..errors import InvalidInput

@@ -16,8 +16,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from .._utils.checks import Array, shown
-from .._utils.public import nearest
+from .._utils.checks import Array, nearest, shown
 from ..domains.domain import sides
 from ..errors import InvalidInput
 from ..kernels import Kernel, kernel_for

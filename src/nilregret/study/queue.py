@@ -18,8 +18,7 @@ from typing import Any, NamedTuple, cast, final
 
 import numpy as np
 
-from .._utils.checks import Array, frozen, integer, many, shown
-from .._utils.public import nearest
+from .._utils.checks import Array, frozen, integer, many, nearest, shown
 from .._utils.randomness import Draws
 from ..domains.changed import gone_options, known_columns, placed, within
 from ..domains.conditions import encoded_as
