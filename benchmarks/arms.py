@@ -5,11 +5,14 @@
 1. GP-UCB on 1,000 arms (SE, lengthscale 0.2, noise variance 0.025, beta_t / 5, T = 1,000) against scikit-learn's
    GaussianProcessRegressor refitted every round with the same fixed kernel. Same seeds, same noise, one BLAS thread
    each; the chosen arms must be equal. Processor time, of nilregret that of the whole `simulate` (median of five).
-2. T = 30,000 on 100 random arms: the time of the last 1,000 rounds over the first 1,000.
-3. `import nilregret`, and a study made and asked, against `import numpy, scipy.linalg`, in fresh processes.
+2. T = 30,000 on 100 random arms: the time of the last 1,000 rounds over the first 1,000, and that of `best()` in
+   rounds: the first call, and calls after one more round each (median).
+3. `import nilregret`, and a study made and asked (`gp_ucb` on arms, `auto` on a space), against
+   `import numpy, scipy.linalg`, in fresh processes. Processor time, the least of `--imports`.
 4. `replicate` of many tiny runs (20 rounds on 20 arms) with jobs=2 against jobs=1, in pairs.
 """
 
+import resource
 import statistics
 import subprocess
 import sys
@@ -87,21 +90,32 @@ def many_rounds(rounds):
     )
     print(f"   last 1,000 rounds over first 1,000: {blocks[-1] / blocks[0]:.2f}")
     print(f"   last five blocks over first five (medians): {np.median(blocks[-5:]) / np.median(blocks[:5]):.2f}")
+    first, later, each = bench.timed(study.best)[0], [], np.median(took[-1000:])
+    for _ in range(50):
+        bench.play(study, 1, lambda trial: env.values[trial.arm])
+        later += bench.timed(study.best)[0]
+    print(f"   best(): {first[0] / each:.0f} rounds, then after each round {np.median(later) / each:.1f}")
 
 
 def imports(repeats):
     def seconds(statement):
         call = partial(subprocess.run, [sys.executable, "-c", statement], check=True)
-        return bench.timed(call, clock=time.perf_counter)[0][0]
+        return bench.timed(call, clock=of_children)[0][0]
 
     ask = "import nilregret as nr; nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 9), nr.SquaredExponential(), noise=0.1)).ask()"
-    statements = ["import nilregret", ask, "import numpy, scipy.linalg"]
+    auto = "import nilregret as nr; nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1)))).ask()"
+    statements = ["import nilregret", ask, auto, "import numpy, scipy.linalg"]
     times = [[seconds(statement) for statement in statements] for _ in range(repeats + 1)][1:]
-    bare, asked, base = (statistics.median(column) for column in zip(*times, strict=True))
-    ratio = statistics.median(own / peer for own, _, peer in times)
-    print(f"3. import nilregret {bare:.3f} s, import numpy, scipy.linalg {base:.3f} s: ratio {ratio:.2f}")
-    asking = statistics.median(own / peer for _, own, peer in times)
-    print(f"   import and first decision {asked:.3f} s: ratio {asking:.2f}")
+    bare, asked, of_auto, base = (min(column) for column in zip(*times, strict=True))
+    print(f"3. import nilregret {bare:.3f} s, import numpy, scipy.linalg {base:.3f} s: ratio {bare / base:.2f}")
+    print(f"   import and first decision {asked:.3f} s: ratio {asked / base:.2f}")
+    print(f"   import and first decision of auto {of_auto:.3f} s: ratio {of_auto / base:.2f}")
+
+
+def of_children():
+    """The processor time of all processes that this one has started and that have ended, s."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def tiny_runs(count, repeats=5):

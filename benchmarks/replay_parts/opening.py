@@ -35,6 +35,7 @@ def cases(share):
     found = [
         Case("auto, 100 arms", nr.auto(ARMS), 10_000),
         Case("auto, a box in 6 dimensions", nr.auto(nr.Box([0.0] * 6, [1.0] * 6)), 3_000),
+        Case("auto, a space of 6 numbers", nr.auto(nr.Space(**{f"x{i}": nr.Float(0, 1) for i in range(6)})), 1_500),
         Case("auto, clicks on 100 arms", nr.auto(ARMS, reward="bernoulli"), 50_000, clicks),
         Case("gp_ucb, 100 arms", nr.gp_ucb(ARMS, nr.Matern(2.5, 0.2), noise=0.1), 10_000),
         Case("a box, a fixed kernel", nr.gp_ucb(box, nr.Matern(2.5, 0.2), noise=0.1), 10_000),

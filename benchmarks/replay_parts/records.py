@@ -37,7 +37,8 @@ def trials_of(policy, count, *, reward=None):
     nothing = None if policy.fitting is None else ()
     return [
         Trial(
-            number, frozen(points[number].copy()), None if arms is None else int(arms[number]), None, 2 * number + 1,
+            number, frozen(points[number].copy()), None if arms is None else int(arms[number]),
+            tuple(domain.decode(points[number]).items()) if isinstance(domain, nr.Space) else None, 2 * number + 1,
             float(number), state="observed", reward=float(values[number]), told_order=2 * number + 2,
             told_at=float(number), fits=fits.get(number, nothing),
         )

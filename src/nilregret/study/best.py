@@ -50,6 +50,7 @@ class FirstAnswers:
     def __init__(self) -> None:
         self._found: dict[tuple[int, bytes], Trial] = {}
         self._open: list[int] = []
+        self._arms: list[Trial] = []  # A question for each arm.
         self._since = self._end = 0  # Numbers of the first trial that counts, and of the first one not read yet.
 
     def of(self, policy: AnyPolicy, state: AnyState, trials: Sequence[Trial], retired: Set[int]) -> list[Trial]:
@@ -91,9 +92,10 @@ class FirstAnswers:
 
     def _leads(self, state: State, arms: Arms, retired: Set[int]) -> bool:
         """Returns whether no arm without an answer so far has a higher posterior mean than those with one."""
-        known = self._in_use(retired)
-        rest = [arm for arm in range(len(arms)) if (arm, b"") not in self._found and arm not in retired]
-        others = [Trial(0, arms.points[arm], arm, None, 0, 0.0) for arm in rest]
+        if len(self._arms) != len(arms):
+            self._arms = [Trial(0, point, arm, None, 0, 0.0) for arm, point in enumerate(arms.points)]
+        gone = {arm for arm, _ in self._found} | retired
+        known, others = self._in_use(retired), [each for each in self._arms if each.arm not in gone]
         if not known or not others:
             return bool(known)
         return bool(state.answered_means(others).max() <= state.answered_means(known).max())
