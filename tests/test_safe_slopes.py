@@ -233,3 +233,23 @@ def test_first_steps_are_short_until_answers_lie_far_apart():
         reaches.append(float(ahead[study.feasible(ahead) > 0].max() - max(point, *(t.point[0] for t in study.trials))))
     # A margin of 6 over a factor of 4, then 1 + 1 / 1, then 1.5, for `caution` is more than 1 + 1 / 2.5.
     assert reaches == pytest.approx([6 / 4, 6 / 2, 6 / 1.5, 6 / 1.5], abs=0.02)
+
+
+@pytest.mark.parametrize("grid", [True, False])
+@pytest.mark.parametrize("name", ["hour", "day"])
+def test_a_point_of_start_is_played_in_a_context_with_a_missing_value(name, grid):
+    """Two missing values may differ, so that no answer certifies anything there, and `start` holds in every context."""
+    contexts = nr.Space(
+        hour=nr.Float(0, 24, unknown=True) if name == "hour" else nr.Float(0, 24),
+        day=nr.Choice("mon", "sun", unknown=name == "day"),
+    )
+    space, known = nr.Space(x=nr.Float(0, 10)), {"hour": 3.0, "day": "mon"}
+    domain = space.grid(11) if grid else space
+    part = nr.Safe(start=[{"x": 0.0}], slope={"x": 1.0, "hour": 0.1, "day": 0.1}, noise=0.0)
+    kernel = nr.kernel_for(domain, context=contexts)
+    study = nr.Study(nr.gp_ucb(domain, kernel, noise=0.1, context=contexts, constraints=part), seed=0)
+    for value in (known[name], None, None, known[name]):
+        trial = study.ask({**known, name: value})
+        assert value is not None or trial.parameters["x"] == 0.0
+        study.tell(trial, trial.parameters["x"], constraints=[trial.parameters["x"] - 5.0])
+    assert study.trials[-1].parameters["x"] > 0.0

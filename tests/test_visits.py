@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 import nilregret as nr
-from nilregret.errors import StorageError, TrialError
+from nilregret.errors import NoRegretError, NoRegretWarning, StorageError, TrialError
 
 ARMS = nr.Arms(range(4))
 
@@ -202,3 +202,22 @@ def test_a_unit_keeps_its_point_of_a_space_while_the_space_has_it():
     assert study.ask(unit="a", among=[{"price": 2.0}, {"price": 3.0}]).kept == 2
     study.widen(price=nr.Float(3, 9))
     assert study.ask(unit="a").kept is None
+
+
+def test_a_unit_keeps_no_arm_that_nothing_certifies():
+    """Another context may be another constraint, and values told later may refute what was certified (`Safe`)."""
+    arms, days = nr.Space(x=nr.Float(0, 10)).grid(11), nr.Space(day=nr.Choice("mon", "sun"))
+    part = nr.Safe(start=[{"x": 0}], slope={"x": 1.0}, noise=0.0, caution=1.0)
+    kernel = nr.kernel_for(arms, context=days)
+    study = nr.Study(nr.gp_ucb(arms, kernel, noise=0.1, context=days, constraints=part), seed=0, sticky=True)
+    study.add({"x": 0}, 0.0, constraints=[-5.0], context={"day": "mon"})
+    first = study.ask({"day": "mon"}, unit="a")
+    study.tell(first, first.parameters["x"], constraints=[first.parameters["x"] - 5.0])
+    assert first.parameters["x"] > 0.0
+    assert study.ask({"day": "mon"}, unit="a").kept == first.number
+    other = study.ask({"day": "sun"}, unit="a")
+    assert (other.kept, other.parameters["x"]) == (None, 0.0)
+    with pytest.warns(NoRegretWarning, match="refute the certificate"):
+        study.add({"x": 5}, 0.0, constraints=[3.0], context={"day": "mon"})
+    with pytest.raises(NoRegretError, match="refute the certificate"):
+        study.ask({"day": "mon"}, unit="a")

@@ -82,6 +82,7 @@ class Constraints(Part):
 
     on_average: ClassVar[bool] = False  # True if some rounds may make up for others
     by_sign: ClassVar[bool] = False  # True if only the sign of the bounds matters
+    certifies: ClassVar[bool] = False  # True if nothing may be played that is not `certain`, not even once more
     hallucinates: ClassVar[bool] = True  # True if pending trials may shrink the variance of a constraint
 
     def __post_init__(self) -> None:

@@ -278,6 +278,7 @@ class Safe(Constraints):
     independent: bool = field(default=False, metadata=LATER)
     caution: float = field(default=1.5, metadata=LATER)
 
+    certifies: ClassVar[bool] = True
     hallucinates: ClassVar[bool] = False  # A variance that counts missing rewards as observed certifies nothing.
 
     def __post_init__(self) -> None:

@@ -33,7 +33,10 @@ LEADING = 64  # certified points on the border that are compared, by score and b
 def cones_of(state: SlopeState, context: Array | None) -> Cones:
     """Returns the bounds of a state under a context."""
     (places, high, low), factor = state.known(context), float(state.factors(context).max())
-    return Cones(metrics=state.metrics, places=places, ceilings=high, floors=low, caution=factor, context=context)
+    return Cones(
+        metrics=state.metrics, places=places, ceilings=high, floors=low, caution=factor, context=context,
+        stated=state.stated(context),
+    )  # fmt: skip
 
 
 def certified_point(point: Array, surface: AcquisitionFunction, view: PointView, judged: Judged) -> Array:

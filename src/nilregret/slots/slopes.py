@@ -277,10 +277,16 @@ class SlopeState(Copyable, DualState):
         A point of `start` that an answer shows to be above 0 is not among them.
         """
         rows, high, low = self.table
-        start, m = self.rows(self.start, context), len(self.noise)
-        start = start[~self._refuted(start)]
-        stated = np.zeros((len(start), m))
-        return np.concatenate([rows, start]), np.concatenate([high, stated]), np.concatenate([low, stated - np.inf])
+        start, m = self.rows(self.stated(context), context), len(self.noise)
+        zeros = np.zeros((len(start), m))
+        return np.concatenate([rows, start]), np.concatenate([high, zeros]), np.concatenate([low, zeros - np.inf])
+
+    def stated(self, context: Array | None) -> Array:
+        """Returns the points of `start` `(k, d)` that no answer shows to be above 0.
+
+        Of a context with a missing value nothing is near, not even a point of `start`, and yet it may be played.
+        """
+        return self.start[~self._refuted(self.rows(self.start, context))]
 
     def _refuted(self, start: Array) -> Mask:
         rows, _, low = self.table
@@ -302,6 +308,8 @@ class SlopeState(Copyable, DualState):
         upper = np.full((len(rows), len(self.noise)), np.inf)
         for j, metric in enumerate(self.metrics if len(places) else ()):
             upper[:, j] = (high[:, j] + factors[j] * metric(rows, places)).min(axis=1)
+        stated = (points[:, None] == self.stated(context)).all(axis=2).any(axis=1)  # not by distances: see `stated`
+        upper[stated] = np.minimum(upper[stated], 0.0)
         return upper
 
     def certified(self, points: Array, context: Array | None) -> Mask:

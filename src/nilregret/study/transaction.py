@@ -172,7 +172,7 @@ class Transaction:
         now, full = replica.now(), replica.inputs.full
         under = context if full is None else full  # Points are compared at the full setting.
         try:
-            kept = None if asked is None else self._kept(asked, offered, now)
+            kept = None if asked is None else self._kept(asked, under, offered, now)
             decision = self._of_queue(under, offered, now) if kept is None and replica.queue.waiting else None
             enqueued = decision is not None
             if decision is None:
@@ -194,7 +194,9 @@ class Transaction:
         self._deciding = False
         return trial
 
-    def _kept(self, asked: Asked, offered: Available | None, now: float) -> tuple[Decision, Trial] | None:
+    def _kept(
+        self, asked: Asked, context: Array | None, offered: Available | None, now: float
+    ) -> tuple[Decision, Trial] | None:
         """Returns the decision of a unit that keeps its arm, and the trial that chose it, or None."""
         replica = self._replica
         link = None if replica.sticky is None or asked.unit is None else replica.units.link(asked.unit)
@@ -204,6 +206,9 @@ class Transaction:
         chosen = self.roster.moved(found)
         if not still_kept(chosen, replica.policy.domain, offered, seconds=replica.sticky, now=now):
             return None
+        certifies = getattr(replica.policy.constraints, "certifies", False)
+        if certifies and replica.state.certain(chosen.point[None], context)[0] < 1.0:
+            return None  # Nothing certifies it in this context, or nothing does any more.
         return replica.state.keep(chosen), chosen
 
     def _of_visit(self, trial: Trial, asked: Asked, chosen: Trial | None) -> Trial:

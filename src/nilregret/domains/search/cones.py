@@ -57,6 +57,7 @@ class Cones:
         floors: lower bounds, `(k, m)`.
         caution: c, the factor of distances in upper bounds.
         context: context of the points, `(c,)`, or None.
+        stated: points at which all constraints are stated to be at most 0, `(s, d)`, or None.
     """
 
     metrics: tuple[Metric, ...]
@@ -65,6 +66,7 @@ class Cones:
     floors: Array
     caution: float = 1.0
     context: Array | None = None
+    stated: Array | None = None
 
     @property
     def before(self) -> int:
@@ -86,7 +88,11 @@ class Cones:
     def upper(self, points: Array) -> Array:
         """Returns U_j, `(n, m)`."""
         each = [(u + self.caution * self.distances(points, j)).min(axis=1) for j, u in enumerate(self.ceilings.T)]
-        return np.stack(each, axis=1)
+        found = np.stack(each, axis=1)
+        if self.stated is not None:
+            stated = (points[:, None] == self.stated).all(axis=2).any(axis=1)
+            found[stated] = np.minimum(found[stated], 0.0)
+        return found
 
     def lower(self, points: Array) -> Array:
         """Returns L_j = max_i l_ij - d_j(x_i, x), `(n, m)`."""
