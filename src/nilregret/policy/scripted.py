@@ -179,6 +179,10 @@ class ScriptedState:
         """Returns the decision for a whole point, which is none of the script's."""
         return Decision(frozen(pinned.point.copy()), pinned.arm, explored=False)
 
+    def may_keep(self, chosen: Trial, context: Array | None) -> bool:  # noqa: ARG002
+        """Returns True, since nothing is certified."""
+        return True
+
     def keep(self, chosen: Trial) -> Decision:
         """Returns the decision to play the point of an earlier trial again, which is none of the script's."""
         return Decision(chosen.point, chosen.arm, explored=False)

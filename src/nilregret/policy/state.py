@@ -218,6 +218,15 @@ class State:
         """Returns which points are set aside because their trials failed, `(n,)`."""
         return self.outputs.engine.failed_among(available)
 
+    def may_keep(self, chosen: Trial, context: Array | None) -> bool:
+        """Returns False if a rule plays certified points alone, and nothing certifies an earlier trial's point now."""
+        rule = self.outputs.rule
+        if rule is None or not rule.certifies:
+            return True
+        with self.outputs.engine.blas:
+            self._update()
+        return bool(self.certain(chosen.point[None], context)[0] >= 1.0)
+
     def keep(self, chosen: Trial) -> Decision:
         """Returns the decision to play the arm of an earlier trial again."""
         with self.outputs.engine.blas:

@@ -206,9 +206,8 @@ class Transaction:
         chosen = self.roster.moved(found)
         if not still_kept(chosen, replica.policy.domain, offered, seconds=replica.sticky, now=now):
             return None
-        certifies = getattr(replica.policy.constraints, "certifies", False)
-        if certifies and replica.state.certain(chosen.point[None], context)[0] < 1.0:
-            return None  # Nothing certifies it in this context, or nothing does any more.
+        if not replica.state.may_keep(chosen, context):
+            return None
         return replica.state.keep(chosen), chosen
 
     def _of_visit(self, trial: Trial, asked: Asked, chosen: Trial | None) -> Trial:
