@@ -133,7 +133,7 @@ def test_entries_are_made_when_somebody_looks():
     study = nr.Study(policy, seed=0)
     for reward in run.rewards.tolist():
         study.tell(study.ask(), reward)
-    posterior, known = simulation.player._state.reward.posterior, study.replica.current().reward.posterior
+    posterior, known = simulation.player._rounds.state.reward.posterior, study.replica.current().reward.posterior
     assert not posterior._entries
     for number, (trial, target) in posterior.entries.items():  # the last reward has not been learned
         told = known.entries[number].trial

@@ -463,8 +463,8 @@ class ArmPosterior(CountingPosterior):
     @final
     def _sum_up(self, arm: int, target: float, count: int, worth: float, scatter: float) -> None:
         self.count += count
-        self._told[arm] += count
         # Arithmetic on numpy's scalars would cost as much as the update of the posterior.
+        self._told[arm] = self._told.item(arm) + count
         plays, average, before = self.plays.item(arm) + worth, self._average.item(arm), self._scatter.item(arm)
         change = target - average
         average += change * worth / plays
@@ -566,13 +566,18 @@ class ArmPosterior(CountingPosterior):
     def predict(self, points: ArmIndices | None = None) -> tuple[Array, Array]:
         """Returns posterior mean and std of f at all arms, or at those listed, as fresh arrays `(n,)`."""
         if points is None:
-            mean, variance = self._mean.copy(), self._variance
-        else:
-            arms = self._indices(points)
-            mean, variance = self._mean[arms], self._variance[arms]
+            mean, std = self.moments()
+            return mean.copy(), std
+        arms = self._indices(points)
+        return self._mean[arms], np.sqrt(np.maximum(self._variance[arms], 0.0))
+
+    @final
+    def moments(self) -> tuple[Array, Array]:
+        """Returns posterior mean and std of f at all arms, `(n,)`. The mean is the posterior's own, to be read alone."""
+        variance = self._variance
         if variance.size and not variance.item(variance.argmin()) > 0.0:
             variance = np.maximum(variance, 0.0)  # Rounding may leave -1e-17 where nothing is uncertain.
-        return mean, np.sqrt(variance)
+        return self._mean, np.sqrt(variance)
 
     @final
     def spectrum(self) -> Spectrum:

@@ -76,14 +76,15 @@ class LowRankPosterior(ArmPosterior):
         """Leaves all as it is, since all arms have their features."""
 
     def _column(self, arm: int) -> Column:
-        return self._column_and_z(arm)[0]
+        g, _, variance = self._projected(arm)
+        return Column(g, variance, self.regularization - variance)
 
-    def _column_and_z(self, arm: int) -> tuple[Column, Array]:
+    def _projected(self, arm: int) -> tuple[Array, Array, float]:
+        """Returns g, z and s^2 of an arm, along whose W z the weights move next."""
         # On short vectors the operator `@` costs twice as much as the method `dot`.
         z = self._features[arm].dot(self._root)
-        self._direction = self._root.dot(z)
-        variance = float(z.dot(z))
-        return Column(self._features.dot(self._direction), variance, self.regularization - variance), z
+        self._direction = direction = self._root.dot(z)
+        return self._features.dot(direction), z, float(z.dot(z))
 
     def _add(self, arm: int, count: float) -> tuple[Array, float]:
         if arm == self._last:  # This is usual, and saves the product with all arms, half the time of an update.
@@ -95,9 +96,8 @@ class LowRankPosterior(ArmPosterior):
             self._direction = self._along
             variance = float(z.dot(z))
         else:
-            column, z = self._column_and_z(arm)
-            self._last, self._g, self._z, self._along = arm, column.covariance, z, self._direction
-            variance = column.variance
+            self._g, z, variance = self._projected(arm)
+            self._last, self._z, self._along = arm, z, self._direction
         noise = self.regularization / count
         total = noise + variance
         self._share = noise / total  # a^2
@@ -106,9 +106,9 @@ class LowRankPosterior(ArmPosterior):
 
     def _remove(self, arm: int, count: float, *, last: bool) -> Column:  # noqa: ARG002 - the rank stays
         self._last = NONE
-        column, z = self._column_and_z(arm)
+        g, z, variance = self._projected(arm)
         noise = self.regularization / count
-        column = column._replace(slack=noise - column.variance)
+        column = Column(g, variance, noise - variance)
         if column.slack < LITTLE_SLACK * noise:
             return column  # the caller renews the factor
         # The inverse of `_add` has lambda - s^2 for lambda + s^2 and the other sign.

@@ -49,7 +49,7 @@ def learned(state: State) -> tuple[Any, list[Array]]:
         "failed": list(outcomes.failed),
         "points": None if points is None else [dict(each) for each in vars(points).values()],
         "aside": vars(state.outputs.engine)["_failed"],
-        "waiting": [trial.number for trial in vars(state)["_outcomes"]],
+        "waiting": [trial.number for trial in state.waiting],
         "posterior": posterior.belief.observed.learned(),
         "trials": np.array(posterior.learned, dtype=np.int64),
     }
@@ -81,7 +81,7 @@ def restored(policy: Policy, seed: int, plain: Any, arrays: list[Array], trial_o
         vars(points).update(zip(vars(points), map(Counter, found["points"]), strict=True))
         vars(outcomes)["_points"] = points
     vars(state.outputs.engine)["_failed"] = found["aside"]
-    vars(state)["_outcomes"] = [trial_of(number) for number in found["waiting"]]
+    state.waiting = [trial_of(number) for number in found["waiting"]]
     posterior.belief.observed.take(found["posterior"])
     posterior.take(found["trials"].tolist(), trial_of)
     return state

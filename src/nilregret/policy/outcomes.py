@@ -27,6 +27,7 @@ class Outcomes:
         count: outcomes of trials that counted when the outcomes came in.
         least: the smallest reward, or None before the first.
         failed: failed trials by number.
+        points: counts of answers and failures by point, or None before the first failure.
     """
 
     def __init__(self, engine: Engine[Any], *, sets_aside: bool) -> None:
@@ -35,7 +36,7 @@ class Outcomes:
         self.least: float | None = None
         self.failed: dict[int, Trial] = {}
         self._best: dict[bytes, float] | None = None  # by context, made at the first question for the best reward
-        self._points: FailedPoints | None = None  # made at the first failure, since most studies have none
+        self.points: FailedPoints | None = None  # most studies have no failure
 
     def observe(self, trial: Trial, *, counts: bool = False) -> None:
         """Counts an outcome and updates the smallest reward. If the trial `counts`, its reward is recorded (`add`)."""
@@ -43,7 +44,7 @@ class Outcomes:
         self.count += 1
         if reward is not None and (self.least is None or reward < self.least):
             self.least = reward
-        if counts and not (self._best is None and self._points is None):
+        if counts and not (self._best is None and self.points is None):
             self.add(trial)
 
     def observe_reward(self, reward: float, context: Array | None) -> None:
@@ -59,13 +60,13 @@ class Outcomes:
         if trial.reward is not None:
             if self._best is not None:
                 _raise_best(self._best, trial.reward, trial.context)
-            if self._points is not None:
-                self._points.count(trial, self.engine, answers=1)
+            if self.points is not None:
+                self.points.count(trial, self.engine, answers=1)
 
     def remove(self, trial: Trial) -> None:
         """Removes the reward of a trial that no longer counts."""
-        if self._points is not None and trial.reward is not None:
-            self._points.count(trial, self.engine, answers=-1)
+        if self.points is not None and trial.reward is not None:
+            self.points.count(trial, self.engine, answers=-1)
 
     def fail(self, trial: Trial, counted: Iterable[Trial]) -> None:
         """Sets the point of a failed trial aside, unless a trial that counts was answered there.
@@ -77,15 +78,15 @@ class Outcomes:
         if not self._sets_aside:
             return
         self.failed[trial.number] = trial
-        if self._points is None:
-            self._points = FailedPoints(other for other in counted if other.reward is not None)
-        self._points.count(trial, self.engine, failures=1)
+        if self.points is None:
+            self.points = FailedPoints(other for other in counted if other.reward is not None)
+        self.points.count(trial, self.engine, failures=1)
 
     def forget_failures(self, first: int) -> None:
         """Forgets failures of trials before number `first`."""
-        if self._points is not None:
+        if self.points is not None:
             for number in [number for number in self.failed if number < first]:
-                self._points.count(self.failed.pop(number), self.engine, failures=-1)
+                self.points.count(self.failed.pop(number), self.engine, failures=-1)
 
     def forget_best(self) -> None:
         """Discards the best rewards. They are computed anew when needed."""
@@ -99,7 +100,7 @@ class Outcomes:
             counted: the trials that count, all from `first` on.
         """
         self.least = min((trial.reward for trial in counted if trial.reward is not None), default=None)
-        failed, self.failed, self._points, self._best = self.failed, {}, None, None
+        failed, self.failed, self.points, self._best = self.failed, {}, None, None
         if self._sets_aside:
             self.engine.allow_all()
         for number, trial in failed.items():
@@ -117,7 +118,7 @@ class Outcomes:
 
     def copy(self, engine: Engine[Any]) -> Outcomes:
         """Returns an independent copy."""
-        return independent(self, ("failed", "_points"), fresh={"engine": engine, "_best": None})
+        return independent(self, ("failed", "points"), fresh={"engine": engine, "_best": None})
 
 
 def _raise_best(best: dict[bytes, float], reward: float, context: Array | None) -> None:

@@ -252,6 +252,10 @@ class OutputModel:
 
     def bounds(self, *, now: float = math.inf) -> Bounds:
         """Returns the bounds of the next round. `now` is the time in Unix seconds."""
+        return self.policy.confidence.bounds(self._rounds.number, self.progress(now))
+
+    def progress(self, now: float) -> Progress:
+        """Returns the state on which the bounds of the next round depend."""
         belief, progress = self.posterior.belief, self._progress
         if progress is None or progress.answers is not belief.observed:
             progress = Progress(
@@ -266,7 +270,7 @@ class OutputModel:
             progress.norm_bound = self.balance.norm()
         if self._windowed:
             progress.recent, progress.pull = partial(self._recent_deviations, now), partial(self._pull, now)
-        return self.policy.confidence.bounds(self._rounds.number, progress)
+        return progress
 
     @property
     def valid_for(self) -> str:

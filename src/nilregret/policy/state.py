@@ -52,6 +52,7 @@ class State:
         outputs: the models of the reward and of all constraints.
         reward: the model of the reward.
         memory: the memory of the run, which lets the outputs learn.
+        waiting: outcomes since the last decision.
     """
 
     def __init__(self, policy: Policy, *, seed: int, late: LateFits | None = None) -> None:
@@ -65,7 +66,7 @@ class State:
         self.outputs = Outputs(policy, engine, self.rounds, seed=seed, late=late)
         self.reward = self.outputs.reward
         self.memory = MemoryRunner(policy, self.rounds, self.outputs)
-        self._outcomes: list[Trial] = []  # outcomes since the last decision
+        self.waiting: list[Trial] = []
         self._fitted = policy.fitting is not None
         # Imputing parts and constraints need a trial before its answer. Most policies do not.
         self._imputes = policy.pending.revises or policy.constraints is not None
@@ -82,33 +83,17 @@ class State:
         self.policy = self.memory.policy = policy
         return self.outputs.add_arms(policy)
 
-    # -- plays without trials, of a policy that is `direct` ------------------------------------------------------
-
-    def play(self, context: Array | None) -> Decision:
-        """Returns the next decision, which is played. No update is due before it."""
-        rounds = self.rounds
-        randomness = Randomness(rounds.seed, rounds.count)
-        decision = decide(self.memory, context, randomness, now=math.inf, available=None)
-        rounds.play(decision.point, explored=decision.explored)
-        return decision
-
-    def learn(self, number: int, arm: int, context: Array | None, reward: float) -> None:
-        """Learns the reward of a play. Those between two decisions come by number."""
-        data = self.reward.data
-        data.outcomes.observe_reward(reward, context)
-        data.posterior.learn_cell(number, self.outputs.engine.cell_at(arm, context), reward)
-
     # -- events --------------------------------------------------------------------------------------------------
 
     def receive(self, events: Iterable[Event]) -> None:
         """Takes in events, in order."""
         if self._fitted:
             events = list(events)
-            self.outputs.plan_replay(events, self._outcomes)
+            self.outputs.plan_replay(events, self.waiting)
         for event in events:
             trial = event.trial
             if event.kind == "asked":
-                if self._outcomes or self._imputes or not self._simple:
+                if self.waiting or self._imputes or not self._simple:
                     self._update(trial.fits if self._fitted else None)
                 if self.reward.balance is not None:
                     self.reward.balance.record(trial, partial(self._spread_at, trial), self.reward.data)
@@ -128,7 +113,7 @@ class State:
         trial = event.trial
         if event.kind == "told":
             self.rounds.observe(trial, event.order)
-            self._outcomes.append(trial)
+            self.waiting.append(trial)
         else:
             if event.kind == "abandoned":
                 self.reward.data.abandon(trial)
@@ -149,13 +134,13 @@ class State:
 
     def _update(self, known: FitsOnRecord | None = None) -> None:
         """Learns the outcomes that wait, and makes all updates that are due before a decision."""
-        outcomes = self._outcomes
+        outcomes = self.waiting
         if self._simple:
             if outcomes or self.reward.data.pending.fresh:
-                self._outcomes = []
+                self.waiting = []
                 self.reward.data.update(sorted(outcomes, key=BY_NUMBER) if len(outcomes) > 1 else outcomes)
             return
-        self._outcomes = []
+        self.waiting = []
         outcomes = sorted(outcomes, key=BY_NUMBER)
         self.memory.update(outcomes)
         if self.policy.objective.revises:
@@ -274,7 +259,7 @@ class State:
     def settled(self) -> State:
         """Returns a state that has learned all outcomes. It is a copy if an update is due."""
         outputs = self.outputs
-        waits = bool(self._outcomes) or self.memory.waits or bool(self.reward.data.pending.fresh)
+        waits = bool(self.waiting) or self.memory.waits or bool(self.reward.data.pending.fresh)
         waits = waits or outputs.others_wait or outputs.dual.due(self.rounds.count)
         waits = waits or (self._late and self.may_fit())  # a fit may be ready
         if not (waits or self.policy.by_round):
@@ -285,7 +270,7 @@ class State:
 
     def may_fit(self) -> bool:
         """Returns whether a fit may be due now. It never errs when it says no, and is quick."""
-        return self._fitted and self.outputs.may_fit(len(self._outcomes))
+        return self._fitted and self.outputs.may_fit(len(self.waiting))
 
     def fit_jobs(self) -> list[FitJob]:
         """Returns the fits that are due and not in force. The state must be `settled`."""
@@ -297,7 +282,7 @@ class State:
         outputs = self.outputs.copy(rounds)
         memory = self.memory.copy(rounds, outputs)
         fresh = {"rounds": rounds, "outputs": outputs, "reward": outputs.reward, "memory": memory}
-        return independent(self, ("_outcomes",), fresh=fresh)
+        return independent(self, ("waiting",), fresh=fresh)
 
     def turn_to(self, number: int) -> None:
         """Makes the next decision that of trial `number`. The trials between are skipped."""

@@ -333,11 +333,17 @@ class TrainedPosterior:
         """Takes over entries of rewards, by number, which a belief has learned that is as this one will be."""
         self._entries, self._unmade, self._trial_of = {}, array("q", numbers), trial_of
 
-    def learn_cell(self, number: int, cell: Any, reward: float) -> None:
-        """Adds the reward of a play to the belief. Its entry is made when somebody looks at it."""
+    def learn_cell(self, entry: Trial | int, cell: Any, reward: float) -> None:
+        """Adds the reward of a play to the belief. Its entry is made when somebody looks at it.
+
+        Args:
+            entry: the trial, or its number after `read_trials`.
+            cell: see `Belief.put`.
+            reward: of the play.
+        """
         center, unit, _ = self.units
-        self._belief.observed.append(cell, (reward - center) / unit)
-        self._unmade.append(number)
+        self.belief.observed.append(cell, (reward - center) / unit)
+        self._unmade.append(entry)
 
     def relearn(self, targets: dict[int, float | None]) -> None:
         """Teaches an empty belief all entries.

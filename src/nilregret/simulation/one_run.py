@@ -16,6 +16,7 @@ from ..environments import Environment
 from ..environments.delays import Delay
 from ..errors import InvalidInput
 from ..policy.policy import Policy
+from ..policy.plain_rounds import PlainRounds
 from ..policy.state import State
 from ..storage.trial import Trial
 from ..study.cautions import FIRST, Answered, cautions, next_check
@@ -55,8 +56,9 @@ class DirectPlayer:
 
     def __init__(self, policy: Policy, columns: Columns, *, seed: int) -> None:
         self._policy, self._columns, self._inputs = policy, columns, Inputs(policy, "maximize")
-        self._state = State(policy, seed=seed)
-        self._state.reward.posterior.read_trials(self._trial)
+        state = State(policy, seed=seed)
+        state.reward.posterior.read_trials(self._trial)
+        self._rounds = PlainRounds(state)
         self._count = 0
         self._told: list[int] = []  # Numbers of rewards since the last decision.
         self._has_contexts = policy.context is not None
@@ -72,7 +74,7 @@ class DirectPlayer:
             self._learn()
         if context is not None:
             context = self._checked(context)
-        point, arm, explored, _, _ = self._state.play(context)
+        point, arm, explored = self._rounds.play(context)
         number, self._count = self._count, self._count + 1
         return Played(number, point, arm, context, explored)
 
@@ -80,7 +82,7 @@ class DirectPlayer:
         arms, rewards, told = self._columns.arms, self._columns.rewards, self._told
         for number in sorted(told) if len(told) > 1 else told:
             context = self._columns.contexts[number] if self._has_contexts else None
-            self._state.learn(number, arms.item(number), context, rewards.item(number))
+            self._rounds.learn(number, arms.item(number), context, rewards.item(number))
         told.clear()
 
     def _checked(self, context: Array) -> Array | None:

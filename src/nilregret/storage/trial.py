@@ -236,6 +236,7 @@ class _Fields(NamedTuple):
 
 
 ASKED = _Fields._fields.index("state")  # The number of fields that never change.
+UNANSWERED = tuple(_Fields._field_defaults[name] for name in _Fields._fields[ASKED - 1 :])  # Of a trial as it is asked.
 
 
 PLAIN = frozenset({str, int, float, bool, type(None)})  # Types of values that a receiver cannot change.
@@ -535,12 +536,11 @@ class Trial(_Fields, Generic[D]):  # A tuple, because a frozen dataclass takes f
 
         Constraint values that came earlier stay if none came with the reward.
         """
-        told = ("observed", reward, None, order, time, self.constraints if constraints is None else constraints)
-        kept = (self.context_settings, self.constraints_order, self.lease_until, self.abandoned, (), self.repeats)
-        fixed = (self.fits, self.propensity)
-        return tuple.__new__(
-            Trial, (*self[:ASKED], *told, *kept, plays, *fixed, std, measured, others, self.curve, self.visit)
-        )  # as in `asked`
+        return tuple.__new__(Trial, (
+            *self[:ASKED], "observed", reward, None, order, time, self.constraints if constraints is None else constraints,
+            self.context_settings, self.constraints_order, self.lease_until, self.abandoned, (), self.repeats, plays,
+            self.fits, self.propensity, std, measured, others, self.curve, self.visit,
+        ))  # fmt: skip  # as in `asked`
 
     def with_constraints(self, *, constraints: Array, order: int) -> Trial:
         """Returns this trial with constraint values that were told without a reward."""

@@ -59,6 +59,7 @@ class Inputs:
     Attributes:
         policy: as given.
         named: True if points have named parameters.
+        checked: raises an error for a reward that is not of the policy's kind, or None.
         full: coordinates of the full setting of a policy with `fidelity`, or None.
     """
 
@@ -67,7 +68,7 @@ class Inputs:
         self._one = policy.objective_count == 1
         fidelity = setting_of(policy)
         self.full: Array | None = None if fidelity is None else fidelity.full
-        self._checked = reward_check(policy, goal)
+        self.checked = reward_check(policy, goal)
 
     def answer(
         self, trial: Any, reward: Any = None, constraints: Any = None, std: Any = None, metrics: Any = None
@@ -75,7 +76,7 @@ class Inputs:
         """Returns a user's answer to a trial, checked."""
         # The path of most rounds, which nan does not take.
         if type(reward) is float and constraints is None and std is None and metrics is None and self._one:
-            if not abs(reward) <= LARGEST_REWARD or self._checked is not None:
+            if not abs(reward) <= LARGEST_REWARD or self.checked is not None:
                 self.reward(reward)
             return Told(trial, reward, None)
         g = None if constraints is None else self.constraints(constraints)
@@ -167,8 +168,8 @@ class Inputs:
             reward = outcome(name, value, low=-LARGEST_REWARD, high=LARGEST_REWARD)
         except InvalidInput as error:
             raise error.advised(NO_REWARD, topic="unusable") from None
-        if self._checked is not None:
-            self._checked(reward)
+        if self.checked is not None:
+            self.checked(reward)
         return reward
 
     def report(self, step: object, value: object) -> tuple[int, float]:
@@ -189,8 +190,8 @@ class Inputs:
             found = outcome("value", value, low=-LARGEST_REWARD, high=LARGEST_REWARD)
         except InvalidInput as error:
             raise error.advised(NO_VALUE, topic="unusable") from None
-        if self._checked is not None:
-            self._checked(found)  # A stopped trial may teach it.
+        if self.checked is not None:
+            self.checked(found)  # A stopped trial may teach it.
         return at, found
 
     def std(self, value: object, name: str = "std") -> float:

@@ -91,6 +91,7 @@ class Replica:
         state: the policy's state after them.
         firsts: the earliest answered trial of each arm, for `best`.
         lock: of record and state.
+        plain_lock: the same lock, for a call that invalidates the replica itself before it changes anything.
         made: the policy with which the study was made.
         goals: the goal of each objective.
         notes: new notes of the call that is being written.
@@ -129,7 +130,7 @@ class Replica:
             self.rebuild()
 
     def _make_locks(self) -> None:
-        self._plain_lock = lock = threading.RLock()
+        self.plain_lock = lock = threading.RLock()
         # A proxy avoids a cycle, so that a dropped study closes its files.
         self.lock = InvalidatingLock(lock, weakref.proxy(self))
         self._writing = threading.RLock()  # One thread of this process writes at a time.
@@ -138,11 +139,11 @@ class Replica:
     @property
     def fork_lock(self) -> threading.RLock:
         """See `Forkable`."""
-        return self._plain_lock
+        return self.plain_lock
 
     def after_fork(self) -> None:
         """Makes new locks in a forked process. The next call undoes what another thread had begun."""
-        if self._uncommitted or not self._plain_lock.acquire(blocking=False):
+        if self._uncommitted or not self.plain_lock.acquire(blocking=False):
             self._uncommitted, self._backup = False, None
             self.invalidate()
         self._make_locks()
@@ -158,14 +159,30 @@ class Replica:
             if self.record.order >= self.due:
                 snapshots.keep(self)
             return result
-        with self._plain_lock:  # Whatever an interrupt leaves half done has set `_valid` to False.
+        with self.plain_lock:  # Whatever an interrupt leaves half done has set `_valid` to False.
             if not self._valid:
                 self.rebuild()
             if self._leases.heap:
                 self._abandon_expired()
             result = act(*args, **more)
-            self._saved_order, self._valid = self.record.order, True
+            self.settle(self.record.order)
             return result
+
+    def begin(self) -> float | None:
+        """Begins a plain call, which `settle` ends, and returns its time in Unix seconds. The caller holds `plain_lock`.
+
+        Returns None, and changes nothing, if the state must be made anew first or a lease runs.
+        """
+        if not self._valid or self._leases.heap:
+            return None
+        now = self.now()
+        self._valid, self._current = False, None
+        return now
+
+    def settle(self, order: int) -> None:
+        """Ends a call in memory after the event of this order, with which record and state agree."""
+        self.record.order = self._saved_order = order
+        self._valid = True
 
     def _commit(self, handle: StoredStudyHandle, act: Callable[[], R]) -> R | _NotBegun:
         result: Any = None

@@ -28,6 +28,7 @@ from .direction import Goal, as_given, check_goal, check_policy, goals_in, goals
 from .group_commit import group_commit
 from .late_fits import FitMode, FitRunner, check_fits
 from .leases import lease_seconds
+from .plain_rounds import PlainStudy, are_plain
 from .play_rewards import Rewards, answer_entries, listed_answers, reason_of
 from .queries import Queries
 from .queue import PASSED, WITHDRAWN, Enqueued
@@ -143,6 +144,7 @@ class Study(Queries[D]):
         fitted = isinstance(policy, Policy) and policy.fitting is not None
         self._fits = self.late_fits if fitted else None  # Those to begin after each call.
         self._calls = Transaction(self.replica, propensities=self.propensities)  # Each call without notes.
+        self._plain = PlainStudy(self.replica) if are_plain(self.replica, propensities=self.propensities) else None
         charges = isinstance(policy, Policy) and (policy.objective.revises or policy.confidence.guess() is not None)
         self._remarks = charges or has_channels(policy)  # Whether a decision may lead to a warning.
         self._announced = len(self.replica.state.restarts)  # Cuts of the memory that `on_change` has seen or skips.
@@ -311,6 +313,9 @@ class Study(Queries[D]):
         >>> [trial.number for trial in study.ask(count=3)]
         [1, 2, 3]
         """
+        if self._plain is not None and context is count is among is exclude is lease is unit is event is facts is None:
+            if slate is False and (found := self._plain.ask()) is not None:
+                return found
         replica = self.replica
         plain = context is None and replica.roster.policy.context is None
         seen = None if plain else Seen(context, replica.inputs)
@@ -457,6 +462,10 @@ class Study(Queries[D]):
         >>> study.tell(trial.number, 0.7).reward  # the same answer again changes nothing
         0.7
         """
+        if self._plain is not None and constraints is std is metrics is None and not revise:
+            if (found := self._plain.tell(trial, reward)) is not None:
+                self._after_tell()
+                return found
         told = self.replica.inputs.answer(trial, reward, constraints, std, metrics)
         answered = self.replica.write(self._calls.tell, told, revise)
         if self._fits is not None:

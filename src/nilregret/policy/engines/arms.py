@@ -56,9 +56,13 @@ ALONE = 10_000  # cells beyond which OpenBLAS shares even sums of vectors, whose
 
 @final
 class ArmEngine(Engine[TableBelief]):
-    """The engine for a table with a row for each context and a column for each arm."""
+    """The engine for a table with a row for each context and a column for each arm.
 
-    OWNED = ("_failed",)
+    Attributes:
+        failed: arms that are set aside because their trials failed.
+    """
+
+    OWNED = ("failed",)
 
     def __init__(self, domain: Arms, context: Arms | None) -> None:
         self.domain: Arms = domain
@@ -67,7 +71,7 @@ class ArmEngine(Engine[TableBelief]):
         if len(self._table) > ALONE:
             self.blas = one_thread
         self._empty: dict[Prior, OnArms] = {}
-        self._failed: set[int] = set()
+        self.failed: set[int] = set()
         self._points: dict[int, Array] = {}  # points of arms that were played, which all their trials share
         self._rows: dict[bytes, int] = {}  # row numbers of contexts, which a round looks up several times
         self._row_cells = -1, np.arange(0)  # the cells of the row that was asked for last
@@ -184,15 +188,15 @@ class ArmEngine(Engine[TableBelief]):
 
     def set_aside(self, trial: Trial) -> None:
         """Sets an arm aside, with all arms at the same point."""
-        self._failed |= self._arms_at(trial)
+        self.failed |= self._arms_at(trial)
 
     def allow(self, trial: Trial) -> None:
         """Allows an arm again, with all arms at the same point."""
-        self._failed -= self._arms_at(trial)
+        self.failed -= self._arms_at(trial)
 
     def allow_all(self) -> None:
         """Allows all arms again."""
-        self._failed = set()
+        self.failed = set()
 
     def _arms_at(self, trial: Trial) -> set[int]:
         return set(np.flatnonzero((self.domain.points == trial.point).all(axis=1)).tolist())
@@ -204,11 +208,11 @@ class ArmEngine(Engine[TableBelief]):
         scores, size = self.scores(belief, question, available)
         if available is not None:
             return self.best_among(scores, size, question.randomness, available)
-        if self._failed:
-            none_left(len(self._failed) == len(scores))
-            scores[list(self._failed)] = -np.inf
+        if self.failed:
+            none_left(len(self.failed) == len(scores))
+            scores[list(self.failed)] = -np.inf
         arm = best_arm(scores, size, question.randomness)
-        return Decision(self._point(arm), arm, False)
+        return Decision(self.point(arm), arm, False)
 
     def scores(self, belief: TableBelief, question: Question, available: Available | None) -> tuple[Array, float]:
         """Returns the scores of all available arms, and the size by which score differences are judged."""
@@ -237,8 +241,8 @@ class ArmEngine(Engine[TableBelief]):
 
     def _judged(self, scores: Array, view: _Table, limits: Limits, available: Available | None) -> Array:
         """Returns the scores under the constraints. Failed arms are excluded first."""
-        if self._failed:
-            failed = np.isin(np.arange(len(self.domain)) if view.arms is None else view.arms, list(self._failed))
+        if self.failed:
+            failed = np.isin(np.arange(len(self.domain)) if view.arms is None else view.arms, list(self.failed))
             none_left(available is None and bool(failed.all()))
             scores = np.where(failed, -np.inf, scores)
         judged = checked_scores(limits.rule.judged(scores, view), len(scores))
@@ -249,12 +253,13 @@ class ArmEngine(Engine[TableBelief]):
         """Returns a uniformly drawn arm."""
         if available is not None:
             return self.draw_uniform_among(randomness, available)
-        left = [arm for arm in range(len(self.domain)) if arm not in self._failed]
+        left = [arm for arm in range(len(self.domain)) if arm not in self.failed]
         none_left(not left)
         arm = left[randomness.draws.integers(len(left))]
-        return Decision(self._point(arm), arm, explored=True)
+        return Decision(self.point(arm), arm, explored=True)
 
-    def _point(self, arm: int) -> Array:
+    def point(self, arm: int) -> Array:
+        """Returns the point of an arm, which all its trials share, `(d,)`."""
         point = self._points.get(arm)
         if point is None:
             point = self._points[arm] = self.domain.points[arm]
@@ -263,7 +268,7 @@ class ArmEngine(Engine[TableBelief]):
     def failed_among(self, available: Available) -> npt.NDArray[np.bool_]:
         """Returns True for available arms that are excluded because their trials failed."""
         arms = np.arange(len(self.domain)) if available.arms is None else available.arms
-        return np.isin(arms, list(self._failed))
+        return np.isin(arms, list(self.failed))
 
 
 @final
