@@ -422,7 +422,10 @@ class ArmPosterior(CountingPosterior):
         self._step(g, (target - self._mean.item(arm)) / total, -1.0 / total)
         self._log_ratio += math.log1p(variance / noise)
         self._sum_up(arm, target, count, worth, weight * scatter)
-        self._updated()
+        self._spectrum = None
+        self._updates += 1
+        if self._updates >= RECOMPUTE_EVERY:  # A call less in most rounds.
+            self._renew_if_due()
 
     @final
     def append_all(self, points: Sequence[int], targets: Sequence[float]) -> None:
@@ -521,8 +524,10 @@ class ArmPosterior(CountingPosterior):
     def _updated(self) -> None:
         self._spectrum = None
         self._updates += 1
-        # The first comparison saves most rounds the second, which is slower.
-        if self._updates >= RECOMPUTE_EVERY and self._updates >= self.renewed_after:
+        self._renew_if_due()
+
+    def _renew_if_due(self) -> None:
+        if self._updates >= self.renewed_after:  # At least `RECOMPUTE_EVERY`.
             self._renew()
 
     @property
@@ -573,7 +578,7 @@ class ArmPosterior(CountingPosterior):
 
     @final
     def moments(self) -> tuple[Array, Array]:
-        """Returns posterior mean and std of f at all arms, `(n,)`. The mean is the posterior's own, to be read alone."""
+        """Returns posterior mean and std of f at all arms, `(n,)`. The mean may be read, and not be changed."""
         variance = self._variance
         if variance.size and not variance.item(variance.argmin()) > 0.0:
             variance = np.maximum(variance, 0.0)  # Rounding may leave -1e-17 where nothing is uncertain.

@@ -8,7 +8,7 @@ same order. So decisions and beliefs are equal to the bit.
 from __future__ import annotations
 
 import math
-from typing import final
+from typing import Any, final
 
 from .._utils.checks import Array
 from .._utils.randomness import Randomness
@@ -17,7 +17,7 @@ from ..gp.arms import ArmPosterior
 from ..slots.envelope import Width
 from ..storage.trial import Trial
 from .decide import decide
-from .engines import REWARDS, Engine
+from .engines import REWARDS
 from .engines.arms import ArmEngine
 from .state import State
 
@@ -26,7 +26,9 @@ def _compares_bounds(state: State) -> bool:
     """Returns whether a round plays the arm with the largest bound mean + width * std, and nothing else."""
     policy, engine, posterior = state.policy, state.outputs.engine, state.reward.posterior
     by_bound = policy.score.highest_bound and policy.score.cost is None and isinstance(policy.confidence, Width)
-    whole = isinstance(engine, ArmEngine) and engine.context is None and not (policy.explore.ever or state.outputs.others)
+    whole = (
+        isinstance(engine, ArmEngine) and engine.context is None and not (policy.explore.ever or state.outputs.others)
+    )
     return by_bound and whole and posterior.units is REWARDS and isinstance(posterior.belief.observed, ArmPosterior)
 
 
@@ -47,7 +49,8 @@ class PlainRounds:
         self.state, self._rounds, self._reward = state, state.rounds, state.reward
         self._outcomes, self._posterior = state.reward.data.outcomes, state.reward.posterior
         self._confidence, self._progress = state.policy.confidence, state.reward.progress(math.inf)
-        self._engine, self._alone = state.outputs.engine, state.policy.context is None
+        self._engine: Any = state.outputs.engine
+        self._alone = state.policy.context is None
         self._compares = _compares_bounds(state)
         prior = self._posterior.belief.observed.prior if self._compares else None
         self._size = prior.size if prior is not None and state.policy.score.in_rewards else 1.0
@@ -68,7 +71,7 @@ class PlainRounds:
         self._outcomes.observe_reward(reward, context)
         self._posterior.learn_cell(entry, arm if self._alone else self._engine.cell_at(arm, context), reward)
 
-    def play(self, context: Array | None) -> tuple[Array, int, bool]:
+    def play(self, context: Array | None) -> tuple[Array, int | None, bool]:
         """Returns point and arm of the next decision, which is played, and whether it was forced."""
         rounds, engine = self._rounds, self._engine
         if not self._compares or engine.failed:
@@ -84,7 +87,7 @@ class PlainRounds:
         rounds.play(point, explored=False)
         return point, arm, False
 
-    def _decided(self, context: Array | None) -> tuple[Array, int, bool]:
+    def _decided(self, context: Array | None) -> tuple[Array, int | None, bool]:
         """Returns the decision of the general way."""
         rounds = self._rounds
         randomness = Randomness(rounds.seed, rounds.count)

@@ -15,8 +15,8 @@ from .._utils.randomness import simulation_generator
 from ..environments import Environment
 from ..environments.delays import Delay
 from ..errors import InvalidInput
-from ..policy.policy import Policy
 from ..policy.plain_rounds import PlainRounds
+from ..policy.policy import Policy
 from ..policy.state import State
 from ..storage.trial import Trial
 from ..study.cautions import FIRST, Answered, cautions, next_check

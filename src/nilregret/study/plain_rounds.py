@@ -1,14 +1,14 @@
 """Plain rounds of a study in memory, whose policy learns from arms and rewards alone (`Policy.direct`).
 
-An `ask` and a `tell` of such a study pass leases, queues, changed arms, storage and late fits, which are dormant. Here a
-round looks at whether they are, and then records what a `Transaction` would record, to the bit. At whatever is unusual
-it does nothing, and the transaction takes the call.
+An `ask` and a `tell` of such a study pass leases, queues, changed arms, storage and late fits, which are dormant. Here
+a round first sees whether they are, and then records what a `Transaction` would record, to the bit. At whatever is
+unusual it does nothing, and a transaction takes the call.
 """
 
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Any, final
+from typing import Any, cast, final
 
 from .._utils.checks import LARGEST_REWARD
 from ..policy.plain_rounds import PlainRounds
@@ -39,38 +39,35 @@ class PlainStudy:
 
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
-        self._begin(replica.state)
+        self._begin(cast(State, replica.state))
 
-    def _begin(self, state: Any) -> None:
+    def _begin(self, state: State) -> PlainRounds | None:
         """Finds out what is dormant in a state, which a replay or new arms make anew."""
-        self._state: Any = state
-        plain = isinstance(state, State) and isinstance(state.outputs.engine.blas, nullcontext)
-        self._rounds = PlainRounds(state) if plain else None
+        self._state = state
+        self._rounds = PlainRounds(state) if isinstance(state.outputs.engine.blas, nullcontext) else None
+        return self._rounds
 
     def ask(self) -> Trial | None:
         """Returns the next trial, recorded (see `Study.ask`), or None if a transaction must decide it."""
         replica = self._replica
         with replica.plain_lock:
-            state, record = replica.state, replica.record
-            if state is not self._state:
-                self._begin(state)
-            queue, rounds = replica.queue, self._rounds
+            state, queue, record = self._state, replica.queue, replica.record
+            rounds = self._rounds if replica.state is state else self._begin(state := cast(State, replica.state))
             if rounds is None or replica.roster.retired or queue.waiting or queue.passed:
                 return None
-            told = state.waiting
-            if told and (len(told) > 1 or not rounds.learns(told[0])):
+            waiting: list[Any] = state.waiting
+            if waiting and (len(waiting) > 1 or not rounds.learns(waiting[0])):
                 return None
             now = replica.begin()
             if now is None:
                 return None
-            if told:
-                state.waiting = []
-                rounds.learn(told[0], told[0].arm, None, told[0].reward)
+            if waiting:
+                state.waiting, told = [], waiting[0]
+                rounds.learn(told, told.arm, None, told.reward)
             number, order = len(record.trials), record.order + 1
             point, arm, explored = rounds.play(None)
-            trial: Trial = tuple.__new__(
-                Trial, (number, point, arm, None, order, now, None, explored, *UNANSWERED)
-            )
+            asked = (number, point, arm, None, order, now, None, explored) + UNANSWERED  # noqa: RUF005 - faster
+            trial: Trial = tuple.__new__(Trial, asked)
             record.trials.append(trial)
             replica.settle(order)
             return trial
@@ -81,15 +78,15 @@ class PlainStudy:
         if type(reward) is not float or not abs(reward) <= LARGEST_REWARD or replica.inputs.checked is not None:
             return None
         with replica.plain_lock:
-            record = replica.record
+            record, state = replica.record, self._state
             ours = type(trial) is Trial and trial.number < len(record.trials) and record.trials[trial.number] is trial
-            if not ours or trial.told_order is not None or trial.curve is not NO_CURVE:
+            if not ours or trial.told_order is not None or trial.curve is not NO_CURVE or replica.state is not state:
                 return None
             now, order = replica.begin(), record.order + 1
             if now is None:
                 return None
-            told = trial.answered(reward=reward, order=order, time=now)
+            told: Trial = trial.answered(reward=reward, order=order, time=now)
             record.trials[trial.number] = told
-            replica.state.waiting.append(told)
+            state.waiting.append(told)
             replica.settle(order)
             return told

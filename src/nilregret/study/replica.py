@@ -169,7 +169,7 @@ class Replica:
             return result
 
     def begin(self) -> float | None:
-        """Begins a plain call, which `settle` ends, and returns its time in Unix seconds. The caller holds `plain_lock`.
+        """Begins a plain call, which `settle` ends, and returns its time, Unix seconds. The caller holds `plain_lock`.
 
         Returns None, and changes nothing, if the state must be made anew first or a lease runs.
         """

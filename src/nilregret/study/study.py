@@ -313,9 +313,12 @@ class Study(Queries[D]):
         >>> [trial.number for trial in study.ask(count=3)]
         [1, 2, 3]
         """
-        if self._plain is not None and context is count is among is exclude is lease is unit is event is facts is None:
-            if slate is False and (found := self._plain.ask()) is not None:
-                return found
+        if (
+            self._plain is not None and context is None and count is None and among is None and exclude is None
+            and lease is None and unit is None and event is None and facts is None and slate is False
+            and (found := self._plain.ask()) is not None
+        ):  # fmt: skip
+            return found
         replica = self.replica
         plain = context is None and replica.roster.policy.context is None
         seen = None if plain else Seen(context, replica.inputs)
@@ -462,8 +465,9 @@ class Study(Queries[D]):
         >>> study.tell(trial.number, 0.7).reward  # the same answer again changes nothing
         0.7
         """
-        if self._plain is not None and constraints is std is metrics is None and not revise:
-            if (found := self._plain.tell(trial, reward)) is not None:
+        if self._plain is not None and constraints is None and std is None and metrics is None and not revise:
+            found = self._plain.tell(trial, reward)
+            if found is not None:
                 self._after_tell()
                 return found
         told = self.replica.inputs.answer(trial, reward, constraints, std, metrics)
