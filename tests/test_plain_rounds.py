@@ -23,7 +23,13 @@ MORE = {
     "forced": lambda: nr.gp_ucb(ARMS, SE, noise=0.1).using(explore=UniformExploration(0.2)),
     "alike": lambda: nr.gp_ucb(nr.Arms(np.repeat([[0.1], [0.9]], 3, axis=0)), SE, noise=0.1),
 }
-CASES = POLICIES | MORE
+IN_CONTEXTS = {
+    "contexts": lambda: nr.gp_ucb(ARMS, SE.on(0) * SE.on(1), noise=0.1, context=nr.Arms([0.0, 0.5])),
+    "drawn in contexts": lambda: nr.gp_ts(
+        ARMS, SE.on(0) * SE.on(1), noise=0.1, norm_bound=1.0, context=nr.Arms([0.0, 0.5])
+    ),
+}
+CASES = POLICIES | MORE | IN_CONTEXTS
 
 
 @pytest.fixture(name="taken")
@@ -44,7 +50,8 @@ def taken_fixture(monkeypatch):
 
 def seen(study):
     """Everything that a study has on record and knows, to the bit."""
-    mean, std = study.predict()
+    contexts = [None] if study.policy.context is None else study.policy.context.points
+    mean, std = np.array([study.predict(context=context) for context in contexts]).swapaxes(0, 1)
     trials = [(*trial._key(), trial.point.tobytes(), trial.settings) for trial in study.trials]
     return trials, study.replica.record.order, mean.tobytes(), std.tobytes(), study.information_gain
 
@@ -52,9 +59,10 @@ def seen(study):
 class Player:
     """A study with some unusual acts between its rounds, drawn by numbers of their own."""
 
-    def __init__(self, policy, odd):
+    def __init__(self, policy, odd, goal=None):
         self.time = itertools.count()
-        self.study = nr.Study(policy, seed=3, clock=lambda: float(next(self.time)))
+        more = {} if goal is None else {"goal": goal}
+        self.study = nr.Study(policy, seed=3, clock=lambda: float(next(self.time)), **more)
         self.study.quiet = True
         self.rng, self.odd, self.open = np.random.default_rng(1), odd, []
         self.limits = [-0.1] * policy.constraint_count or None
@@ -63,21 +71,26 @@ class Player:
         reward = told(self.study, trial, shift)
         return self.study.tell(trial, reward, constraints=self.limits)
 
+    @property
+    def context(self):
+        contexts = self.study.policy.context
+        return {} if contexts is None else {"context": contexts.points[int(self.rng.integers(len(contexts)))]}
+
     def ask(self):
-        study, odd = self.study, self.rng.random() if self.odd else 1.0
+        study, odd, under = self.study, self.rng.random() if self.odd else 1.0, self.context
         if odd < 0.02:
             study.enqueue(int(self.rng.integers(3)))
         if odd < 0.04:
-            return study.ask(among=[0, 1, 3])
+            return study.ask(among=[0, 1, 3], **under)
         if odd < 0.06:
-            return study.ask(lease=40.0)
+            return study.ask(lease=40.0, **under)
         if odd < 0.08:
-            return study.ask(unit="anna", facts={"at": 3})
+            return study.ask(unit="anna", facts={"at": 3}, **under)
         if odd < 0.10:
-            self.open += study.ask(count=2)
+            self.open += study.ask(count=2, **under)
         if odd < 0.12:
-            study.predict(), study.best() if any(trial.reward is not None for trial in study.trials) else None
-        return study.ask()
+            study.predict(**under), study.best() if any(trial.reward is not None for trial in study.trials) else None
+        return study.ask(**under)
 
     def tell(self, trial):
         study, odd = self.study, self.rng.random() if self.odd else 1.0
@@ -92,7 +105,7 @@ class Player:
         elif odd < 0.12 and study.policy.objective_count == 1:
             study.tell(trial.number, 1, constraints=self.limits, metrics={"n": 2.0})
         elif odd < 0.15 and not self.limits:
-            study.add(trial.point, told(study, trial))
+            study.add(trial.point, told(study, trial), **self.context)
             self.answer(trial)
         elif odd < 0.18 and study.policy.confidence.weighs and study.policy.objective_count == 1:
             try:
@@ -115,6 +128,16 @@ class Player:
             while self.open:
                 self.tell(self.open.pop(int(self.rng.integers(len(self.open)))))
         return self.study
+
+
+@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+def test_goals_and_names_are_plain_too(goal, taken, monkeypatch):
+    named = nr.Space(dose=nr.Int(0, 11)).grid(12)
+    policy = nr.gp_ucb(named, nr.SquaredExponential(2.0), noise=0.1, prior_mean=0.2)
+    found = seen(Player(policy, odd=True, goal=goal).play(90))
+    assert len(taken) > 90
+    monkeypatch.setattr(Policy, "direct", False)
+    assert seen(Player(policy, odd=True, goal=goal).play(90)) == found
 
 
 @pytest.mark.parametrize("odd", [False, True], ids=["usual", "unusual"])
@@ -159,7 +182,7 @@ def test_errors_are_those_of_a_transaction(taken):
         wrong_clock.ask()
 
 
-@pytest.mark.parametrize("more", [{"storage": storage.MemoryStorage()}, {"propensities": True}, {"goal": "minimize"}])
+@pytest.mark.parametrize("more", [{"storage": storage.MemoryStorage()}, {"propensities": True}])
 def test_other_studies_take_transactions(more, taken):
     study = nr.Study(nr.gp_ucb(ARMS, SE, noise=0.1), **more)
     study.tell(study.ask(), 0.5)

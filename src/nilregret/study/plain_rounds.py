@@ -15,7 +15,8 @@ from ..policy.plain_rounds import PlainRounds
 from ..policy.policy import Policy
 from ..policy.state import State
 from ..storage.trial import NO_CURVE, UNANSWERED, Trial
-from .direction import PLAIN
+from .direction import PLAIN, reward_trial
+from .function import settings_at, space_of
 from .replica import Replica
 
 
@@ -24,9 +25,9 @@ def are_plain(replica: Replica, *, propensities: bool) -> bool:
     policy = replica.made
     if not isinstance(policy, Policy) or not policy.direct or replica.handle is not None or propensities:
         return False
-    named = replica.inputs.named or policy.context is not None
-    learns = replica.lessons.slates is None and replica.goals == PLAIN and not policy.pending.in_time
-    return learns and not named and policy.fidelity is None
+    unnamed = policy.context is None or space_of(policy.context) is None
+    learns = replica.lessons.slates is None and len(replica.goals) == 1 and not policy.pending.in_time
+    return learns and unnamed and policy.fidelity is None
 
 
 @final
@@ -38,7 +39,7 @@ class PlainStudy:
     """
 
     def __init__(self, replica: Replica) -> None:
-        self._replica = replica
+        self._replica, self._alone = replica, replica.made.context is None
         self._begin(cast(State, replica.state))
 
     def _begin(self, state: State) -> PlainRounds | None:
@@ -47,9 +48,10 @@ class PlainStudy:
         self._rounds = PlainRounds(state) if isinstance(state.outputs.engine.blas, nullcontext) else None
         return self._rounds
 
-    def ask(self) -> Trial | None:
+    def ask(self, context: Any) -> Trial | None:
         """Returns the next trial, recorded (see `Study.ask`), or None if a transaction must decide it."""
         replica = self._replica
+        row = None if context is None and self._alone else replica.inputs.context(context)
         with replica.plain_lock:
             state, queue, record = self._state, replica.queue, replica.record
             rounds = self._rounds if replica.state is state else self._begin(state := cast(State, replica.state))
@@ -63,10 +65,11 @@ class PlainStudy:
                 return None
             if waiting:
                 state.waiting, told = [], waiting[0]
-                rounds.learn(told, told.arm, None, told.reward)
+                rounds.learn(told, told.arm, told.context, told.reward)
             number, order = len(record.trials), record.order + 1
-            point, arm, explored = rounds.play(None)
-            asked = (number, point, arm, None, order, now, None, explored) + UNANSWERED  # noqa: RUF005 - faster
+            point, arm, explored = rounds.play(row)
+            settings = settings_at(replica.policy.domain, point) if replica.inputs.named else None
+            asked = (number, point, arm, settings, order, now, row, explored) + UNANSWERED  # noqa: RUF005 - faster
             trial: Trial = tuple.__new__(Trial, asked)
             record.trials.append(trial)
             replica.settle(order)
@@ -87,6 +90,6 @@ class PlainStudy:
                 return None
             told: Trial = trial.answered(reward=reward, order=order, time=now)
             record.trials[trial.number] = told
-            state.waiting.append(told)
+            state.waiting.append(told if replica.goals == PLAIN else reward_trial(told, replica.goals))
             replica.settle(order)
             return told

@@ -314,9 +314,9 @@ class Study(Queries[D]):
         [1, 2, 3]
         """
         if (
-            self._plain is not None and context is None and count is None and among is None and exclude is None
-            and lease is None and unit is None and event is None and facts is None and slate is False
-            and (found := self._plain.ask()) is not None
+            self._plain is not None and count is None and among is None and exclude is None and lease is None
+            and unit is None and event is None and facts is None and slate is False
+            and (found := self._plain.ask(context)) is not None
         ):  # fmt: skip
             return found
         replica = self.replica
