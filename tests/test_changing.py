@@ -326,10 +326,10 @@ def test_what_has_failed_is_tried_again_when_it_has_left_the_window():
         trial = study.ask()
         study.fail(trial, "rig down")
         study.ask()
-        assert len(study.replica.state.outputs.engine._failed) == 1
+        assert len(study.replica.state.outputs.engine.failed) == 1
         play(study, 6)
         study.ask()
-        assert len(study.replica.state.outputs.engine._failed) == 0
+        assert len(study.replica.state.outputs.engine.failed) == 0
 
 
 # -- drift -------------------------------------------------------------------------------------------------------------

@@ -501,7 +501,7 @@ def test_a_failed_point_that_is_answered_later_is_forgiven(domain, pending):
     study = nr.Study(policy_of(nr.gp_bucb, (domain, None, kernel), pending), seed=0)
 
     def aside():
-        failed = study.replica.current().outputs.engine._failed
+        failed = study.replica.current().outputs.engine.failed
         return {domain.points[arm].tobytes() for arm in failed} if isinstance(domain, nr.Arms) else set(failed)
 
     trials = study.ask(count=3)
@@ -525,7 +525,7 @@ def test_a_point_is_set_aside_while_what_counts_there_has_failed_alone():
         study.add([1.0], 0.0)
         study.fail(study.ask(), "it broke")
         for _ in range(4):
-            aside.append(study.replica.current().outputs.engine._failed)
+            aside.append(study.replica.current().outputs.engine.failed)
             study.add([1.0], 0.0)
         # The answer counts, and leaves; the failure alone counts; it leaves too.
         assert aside == [set(), {0}, {0}, set()]

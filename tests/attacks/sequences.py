@@ -661,7 +661,7 @@ class Sequence:
         return nr.Study.open(storage=f"sqlite:///{copy}", clock=self.clock)
 
     def set_aside(self):
-        failed = self.study.replica.current().outputs.engine._failed
+        failed = self.study.replica.current().outputs.engine.failed
         domain = self.policy.domain
         return set(failed) if isinstance(failed, dict) else {domain.points[arm].tobytes() for arm in failed}
 

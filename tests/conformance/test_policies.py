@@ -222,7 +222,7 @@ def test_a_failed_arm_is_set_aside_until_it_is_answered(make):
     high = (100.0,) * study.policy.objective_count if study.policy.objective_count > 1 else 100.0
     study.add(trial.point, high, constraints=[0.0] * study.policy.constraint_count or None)
     study.ask()
-    assert study.replica.state.outputs.engine._failed == set()
+    assert study.replica.state.outputs.engine.failed == set()
     assert study.trials[trial.number].reason == "the machine burnt down"
 
 

@@ -41,14 +41,14 @@ def is_compact(state: object) -> bool:
 def learned(state: State) -> tuple[Any, list[Array]]:
     """Returns what a compact state has learned, as JSON and the arrays in use, which must be copied."""
     writer, posterior = Writer(ContextPosterior.PARTS), state.reward.posterior
-    outcomes, points = state.reward.data.outcomes, vars(state.reward.data.outcomes)["_points"]
+    outcomes, points = state.reward.data.outcomes, state.reward.data.outcomes.points
     found = {
         "rounds": {name: vars(state.rounds)[name] for name in OF_ROUNDS},
         "budgets": [budget.learned() for budget in state.rounds.budgets],
         "outcomes": {name: vars(outcomes)[name] for name in OF_OUTCOMES},
         "failed": list(outcomes.failed),
         "points": None if points is None else [dict(each) for each in vars(points).values()],
-        "aside": vars(state.outputs.engine)["_failed"],
+        "aside": vars(state.outputs.engine)["failed"],
         "waiting": [trial.number for trial in state.waiting],
         "posterior": posterior.belief.observed.learned(),
         "trials": np.array(posterior.learned, dtype=np.int64),
@@ -79,8 +79,8 @@ def restored(policy: Policy, seed: int, plain: Any, arrays: list[Array], trial_o
     if found["points"] is not None:
         points = FailedPoints(())
         vars(points).update(zip(vars(points), map(Counter, found["points"]), strict=True))
-        vars(outcomes)["_points"] = points
-    vars(state.outputs.engine)["_failed"] = found["aside"]
+        outcomes.points = points
+    vars(state.outputs.engine)["failed"] = found["aside"]
     state.waiting = [trial_of(number) for number in found["waiting"]]
     posterior.belief.observed.take(found["posterior"])
     posterior.take(found["trials"].tolist(), trial_of)

@@ -14,7 +14,6 @@ from .._utils.checks import Array
 from .._utils.randomness import Randomness
 from ..domains.search.arms import best_arm, sole_best
 from ..gp.arms import ArmPosterior
-from ..slots.envelope import Width
 from ..storage.trial import Trial
 from .decide import decide
 from .engines import REWARDS
@@ -25,7 +24,7 @@ from .state import State
 def _compares_bounds(state: State) -> bool:
     """Returns whether a round plays the arm with the largest bound mean + width * std, and nothing else."""
     policy, engine, posterior = state.policy, state.outputs.engine, state.reward.posterior
-    by_bound = policy.score.highest_bound and policy.score.cost is None and isinstance(policy.confidence, Width)
+    by_bound = policy.score.highest_bound and policy.score.cost is None and policy.confidence.multiple
     whole = (
         isinstance(engine, ArmEngine) and engine.context is None and not (policy.explore.ever or state.outputs.others)
     )

@@ -236,7 +236,7 @@ class _Fields(NamedTuple):
 
 
 ASKED = _Fields._fields.index("state")  # The number of fields that never change.
-UNANSWERED = tuple(_Fields._field_defaults[name] for name in _Fields._fields[ASKED - 1 :])  # Of a trial as it is asked.
+UNANSWERED = _Fields(0, np.zeros(0), None, None, 0, 0.0)[ASKED - 1 :]  # The other fields of a trial as it is asked.
 
 
 PLAIN = frozenset({str, int, float, bool, type(None)})  # Types of values that a receiver cannot change.

@@ -31,7 +31,6 @@ from . import snapshots
 from .arms import Roster
 from .best import FirstAnswers
 from .direction import (
-    PLAIN,
     AnyPolicy,
     AnyState,
     Goal,
@@ -162,8 +161,7 @@ class Replica:
         with self.plain_lock:  # Whatever an interrupt leaves half done has set `_valid` to False.
             if not self._valid:
                 self.rebuild()
-            if self._leases.heap:
-                self._abandon_expired()
+            self._abandon_expired()
             result = act(*args, **more)
             self.settle(self.record.order)
             return result
@@ -334,12 +332,8 @@ class Replica:
 
     def _extended(self, changes: Sequence[StudyChange]) -> bool:
         """Lets the state take over the new arms, to the bit as a replay would. Returns False if it cannot."""
-        state, policy = self.state, self.policy
-        if (
-            not isinstance(state, State)
-            or not isinstance(policy, Policy)
-            or any(change.kind == "widened" for change in changes)
-        ):
+        state, policy, kinds = self.state, self.policy, [change.kind for change in changes]
+        if "widened" in kinds or not isinstance(state, State) or not isinstance(policy, Policy):
             return False
         return state.add_arms(policy_of_rewards(policy, self._goal))
 
@@ -369,9 +363,7 @@ class Replica:
         if kind == "corrected":
             self._replay()
         else:
-            # A call less in most rounds.
-            plain = spaces is None and kind != "stopped" and self.lessons.slates is None and self.goals == PLAIN
-            self.state.receive((event,) if plain else self._learned((event,)))
+            self.state.receive(self._learned((event,)))
             if trial.lease_until is not None and kind == "asked":
                 self._leases.add(trial)
         self._current = None

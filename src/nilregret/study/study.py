@@ -313,29 +313,21 @@ class Study(Queries[D]):
         >>> [trial.number for trial in study.ask(count=3)]
         [1, 2, 3]
         """
-        if (
-            self._plain is not None and count is None and among is None and exclude is None and lease is None
-            and unit is None and event is None and facts is None and slate is False
-            and (found := self._plain.ask(context)) is not None
-        ):  # fmt: skip
-            return found
-        replica = self.replica
+        replica, whole = self.replica, among is None and exclude is None
+        asks_alone = unit is None and event is None and facts is None
+        if self._plain is not None and whole and asks_alone and lease is None and count is None and slate is False:
+            found = self._plain.ask(context)
+            if found is not None:
+                return found
         plain = context is None and replica.roster.policy.context is None
         seen = None if plain else Seen(context, replica.inputs)
-        whole = among is None and exclude is None
         offered = None if whole else self.offered(among, exclude)
         seconds = None if lease is None else lease_seconds(lease)
-        asked = (
-            None
-            if unit is None and event is None and facts is None
-            else self._asked(unit, event, facts, None if slate else count)
-        )
+        asked = None if asks_alone else self._asked(unit, event, facts, None if slate else count)
         if slate is not False:
             slate = slates.check_slate(slate, count)
         if count is None:
-            trial = replica.write(self._calls.ask, seen, offered, seconds, asked)
-            if self._fits is not None:
-                self._begin_fits(self._fits)
+            trial = self._write(self._calls.ask, seen, offered, seconds, asked)
             if self._remarks or self._on_change is not None or replica.queue.passed:
                 self._after_ask()
             return trial
@@ -465,15 +457,12 @@ class Study(Queries[D]):
         >>> study.tell(trial.number, 0.7).reward  # the same answer again changes nothing
         0.7
         """
+        answered = None
         if self._plain is not None and constraints is None and std is None and metrics is None and not revise:
-            found = self._plain.tell(trial, reward)
-            if found is not None:
-                self._after_tell()
-                return found
-        told = self.replica.inputs.answer(trial, reward, constraints, std, metrics)
-        answered = self.replica.write(self._calls.tell, told, revise)
-        if self._fits is not None:
-            self._begin_fits(self._fits)
+            answered = self._plain.tell(trial, reward)
+        if answered is None:
+            told = self.replica.inputs.answer(trial, reward, constraints, std, metrics)
+            answered = self._write(self._calls.tell, told, revise)
         self._after_tell()
         return answered
 

@@ -57,7 +57,7 @@ class PointEngine(Engine[PointBelief]):
         found: the result of the last search, or None.
     """
 
-    OWNED = ("_failed",)
+    OWNED = ("failed",)
     blas = one_thread
 
     def __init__(
@@ -71,7 +71,7 @@ class PointEngine(Engine[PointBelief]):
     ) -> None:
         self.domain, self.context, self.search = domain, context, search
         self._seed, self._terms = seed, None if sketch is None else sketch(seed)
-        self._failed: dict[bytes, Array] = {}
+        self.failed: dict[bytes, Array] = {}
         self._standing: dict[PointPosterior, CandidateMoments] = {}  # predictions at the candidates, by posterior
         self._kernels = 1  # largest number of kernels of one output
         self._candidates: Array | None = None
@@ -195,15 +195,15 @@ class PointEngine(Engine[PointBelief]):
 
     def set_aside(self, trial: Trial) -> None:
         """Sets the neighbourhood of a failed point aside."""
-        self._failed[trial.point.tobytes()] = trial.point
+        self.failed[trial.point.tobytes()] = trial.point
 
     def allow(self, trial: Trial) -> None:
         """Allows the neighbourhood of a point again."""
-        self._failed.pop(trial.point.tobytes(), None)
+        self.failed.pop(trial.point.tobytes(), None)
 
     def allow_all(self) -> None:
         """Allows all points again."""
-        self._failed = {}
+        self.failed = {}
 
     @with_one_thread
     def choose(self, belief: PointBelief, question: Question, available: Available | None) -> Decision:
@@ -235,7 +235,7 @@ class PointEngine(Engine[PointBelief]):
             )  # fmt: skip
         if domain.limits is not None and not domain.limits.holds(placed[None])[0]:
             placed = np.concatenate([kept(domain, placed[None], self.found.point[None]), self.found.point[None]])[0]
-        none_left(bool(self._failed) and bool(np.isneginf(surface.values(placed[None]))[0]))
+        none_left(bool(self.failed) and bool(np.isneginf(surface.values(placed[None]))[0]))
         return Decision(frozen(placed), None, explored=False)
 
     def _choose_one(self, belief: PointBelief, question: Question, available: Available | None) -> Decision:
@@ -243,7 +243,7 @@ class PointEngine(Engine[PointBelief]):
         domain = self.domain
         points = domain.points if available is None else available.points  # type: ignore[union-attr]  # of arms
         view = PointRound(self, belief, question, points, alone=True)
-        view.leads = not self._failed and question.limits is None  # The best one must not be ruled out later.
+        view.leads = not self.failed and question.limits is None  # The best one must not be ruled out later.
         scores, size = self._scores(view, question), self.size(belief, question, available)
         if available is not None:
             return self.best_among(scores, size, question.randomness, available)
@@ -370,7 +370,7 @@ class PointEngine(Engine[PointBelief]):
 
     def without_failed(self, points: Array, scores: Array) -> Array:
         """Returns the scores, with -inf at points close to a failed one."""
-        if not self._failed:
+        if not self.failed:
             return scores
         domain = self.domain
         if isinstance(domain, Arms):
@@ -379,7 +379,7 @@ class PointEngine(Engine[PointBelief]):
             real, unit = real_columns(domain), domain.upper - domain.lower
             if domain.limits is not None:  # What is left may be smaller than that neighbourhood.
                 unit = np.maximum(np.ptp(self._search_candidates(domain), axis=0), LEAST_EXTENT)
-        for failed in self._failed.values():
+        for failed in self.failed.values():
             offsets = np.abs(points - failed) / unit
             near = np.linalg.norm(offsets[:, real], axis=1) <= NEARLY * np.sqrt(domain.dimension)
             scores = np.where(near & (offsets[:, ~real] == 0.0).all(axis=1), -np.inf, scores)
