@@ -31,6 +31,7 @@ from . import snapshots
 from .arms import Roster
 from .best import FirstAnswers
 from .direction import (
+    PLAIN,
     AnyPolicy,
     AnyState,
     Goal,
@@ -179,8 +180,7 @@ class Replica:
 
     def settle(self, order: int) -> None:
         """Ends a call in memory after the event of this order, with which record and state agree."""
-        self.record.order = self._saved_order = order
-        self._valid = True
+        self.record.order, self._saved_order, self._valid = order, order, True
 
     def _commit(self, handle: StoredStudyHandle, act: Callable[[], R]) -> R | _NotBegun:
         result: Any = None
@@ -363,7 +363,9 @@ class Replica:
         if kind == "corrected":
             self._replay()
         else:
-            self.state.receive(self._learned((event,)))
+            # A call less in most rounds.
+            plain = spaces is None and kind != "stopped" and self.lessons.slates is None and self.goals == PLAIN
+            self.state.receive((event,) if plain else self._learned((event,)))
             if trial.lease_until is not None and kind == "asked":
                 self._leases.add(trial)
         self._current = None
