@@ -207,13 +207,16 @@ def lines(act, stop):
     return next(count)
 
 
-def test_interrupts_lose_nothing():
+@pytest.mark.parametrize("revised", [False, True], ids=["", "after a replay"])
+def test_interrupts_lose_nothing(revised):
     """An interrupt before any line of a plain round leaves a study that goes on as if the call had not begun."""
 
     def begun():
         study = nr.Study(nr.gp_ucb(ARMS, SE, noise=0.1), seed=1, clock=lambda: 1.0)
         for _ in range(3):
             study.tell(study.ask(), 0.5)
+        if revised:
+            study.tell(1, 0.7, revise=True)
         return study
 
     def ended(study):

@@ -8,7 +8,7 @@ unusual it does nothing, and a transaction takes the call.
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Any, cast, final
+from typing import Any, final
 
 from .._utils.checks import LARGEST_REWARD
 from ..policy.plain_rounds import PlainRounds
@@ -40,24 +40,30 @@ class PlainStudy:
 
     def __init__(self, replica: Replica) -> None:
         self._replica, self._alone = replica, replica.made.context is None
-        self._begin(cast(State, replica.state))
+        self._state: Any = None
+        self._rounds: PlainRounds | None = None
 
-    def _begin(self, state: State) -> PlainRounds | None:
+    def _begin(self, state: State) -> None:
         """Finds out what is dormant in a state, which a replay or new arms make anew."""
-        self._state = state
-        self._rounds = PlainRounds(state) if isinstance(state.outputs.engine.blas, nullcontext) else None
-        return self._rounds
+        replica = self._replica
+        replica.invalidate()  # The state may now learn what waits, and an interrupt must not leave it half done.
+        plain = isinstance(state.outputs.engine.blas, nullcontext)
+        self._state, self._rounds = state, PlainRounds(state) if plain else None
+        replica.settle(replica.record.order)
 
     def ask(self, context: Any) -> Trial | None:
         """Returns the next trial, recorded (see `Study.ask`), or None if a transaction must decide it."""
         replica = self._replica
         row = None if context is None and self._alone else replica.inputs.context(context)
         with replica.plain_lock:
-            state, queue, record = self._state, replica.queue, replica.record
-            rounds = self._rounds if replica.state is state else self._begin(state := cast(State, replica.state))
-            if rounds is None or replica.roster.retired or queue.waiting or queue.passed:
+            state: Any = replica.state
+            queue, record = replica.queue, replica.record
+            if state is not self._state and replica.in_step:
+                self._begin(state)
+            rounds = self._rounds
+            if rounds is None or state is not self._state or replica.roster.retired or queue.waiting or queue.passed:
                 return None
-            waiting: list[Any] = state.waiting
+            waiting = state.waiting
             if waiting and (len(waiting) > 1 or not rounds.learns(waiting[0])):
                 return None
             now = replica.begin()
@@ -81,7 +87,8 @@ class PlainStudy:
         if type(reward) is not float or not abs(reward) <= LARGEST_REWARD or replica.inputs.checked is not None:
             return None
         with replica.plain_lock:
-            record, state = replica.record, self._state
+            state: Any = self._state
+            record = replica.record
             ours = type(trial) is Trial and trial.number < len(record.trials) and record.trials[trial.number] is trial
             if not ours or trial.told_order is not None or trial.curve is not NO_CURVE or replica.state is not state:
                 return None
