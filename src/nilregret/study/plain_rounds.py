@@ -87,8 +87,7 @@ class PlainStudy:
         if type(reward) is not float or not abs(reward) <= LARGEST_REWARD or replica.inputs.checked is not None:
             return None
         with replica.plain_lock:
-            state: Any = self._state
-            record = replica.record
+            record, state = replica.record, self._state
             ours = type(trial) is Trial and trial.number < len(record.trials) and record.trials[trial.number] is trial
             if not ours or trial.told_order is not None or trial.curve is not NO_CURVE or replica.state is not state:
                 return None
@@ -97,6 +96,6 @@ class PlainStudy:
                 return None
             told: Trial = trial.answered(reward=reward, order=order, time=now)
             record.trials[trial.number] = told
-            state.waiting.append(told if replica.goals == PLAIN else reward_trial(told, replica.goals))
+            self._state.waiting.append(told if replica.goals == PLAIN else reward_trial(told, replica.goals))
             replica.settle(order)
             return told
