@@ -55,7 +55,7 @@ class PlainStudy:
         """Returns the next trial, recorded (see `Study.ask`), or None if a transaction must decide it."""
         replica = self._replica
         row = None if context is None and self._alone else replica.inputs.context(context)
-        with replica.plain_lock:
+        with replica.fork_lock:
             state: Any = replica.state
             queue, record = replica.queue, replica.record
             if state is not self._state and replica.in_step:
@@ -86,7 +86,7 @@ class PlainStudy:
         replica = self._replica
         if type(reward) is not float or not abs(reward) <= LARGEST_REWARD or replica.inputs.checked is not None:
             return None
-        with replica.plain_lock:
+        with replica.fork_lock:
             record, state = replica.record, self._state
             ours = type(trial) is Trial and trial.number < len(record.trials) and record.trials[trial.number] is trial
             if not ours or trial.told_order is not None or trial.curve is not NO_CURVE or replica.state is not state:

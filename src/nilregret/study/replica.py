@@ -91,7 +91,7 @@ class Replica:
         state: the policy's state after them.
         firsts: the earliest answered trial of each arm, for `best`.
         lock: of record and state.
-        plain_lock: the same lock, for a call that invalidates the replica itself before it changes anything.
+        fork_lock: the same lock (see `Forkable`), for a call that invalidates the replica itself before it changes anything.
         made: the policy with which the study was made.
         goals: the goal of each objective.
         notes: new notes of the call that is being written.
@@ -130,20 +130,15 @@ class Replica:
             self.rebuild()
 
     def _make_locks(self) -> None:
-        self.plain_lock = lock = threading.RLock()
+        self.fork_lock = lock = threading.RLock()
         # A proxy avoids a cycle, so that a dropped study closes its files.
         self.lock = InvalidatingLock(lock, weakref.proxy(self))
         self._writing = threading.RLock()  # One thread of this process writes at a time.
         self._committed = threading.Condition(lock)
 
-    @property
-    def fork_lock(self) -> threading.RLock:
-        """See `Forkable`."""
-        return self.plain_lock
-
     def after_fork(self) -> None:
         """Makes new locks in a forked process. The next call undoes what another thread had begun."""
-        if self._uncommitted or not self.plain_lock.acquire(blocking=False):
+        if self._uncommitted or not self.fork_lock.acquire(blocking=False):
             self._uncommitted, self._backup = False, None
             self.invalidate()
         self._make_locks()
@@ -159,7 +154,7 @@ class Replica:
             if self.record.order >= self.due:
                 snapshots.keep(self)
             return result
-        with self.plain_lock:  # Whatever an interrupt leaves half done has set `_valid` to False.
+        with self.fork_lock:  # Whatever an interrupt leaves half done has set `_valid` to False.
             if not self._valid:
                 self.rebuild()
             self._abandon_expired()
@@ -168,7 +163,7 @@ class Replica:
             return result
 
     def begin(self) -> float | None:
-        """Begins a plain call, which `settle` ends, and returns its time, Unix seconds. The caller holds `plain_lock`.
+        """Begins a plain call, which `settle` ends, and returns its time, Unix seconds. The caller holds `fork_lock`.
 
         Returns None, and changes nothing, if the state must be made anew first or a lease runs.
         """
