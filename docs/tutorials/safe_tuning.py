@@ -125,8 +125,8 @@ except nr.NoRegretError as error:
 # %%
 # The error names both trials, and how much steeper the slopes must be at least. Look at the two trials, since a faulty
 # reading would say the same. Then tell steeper slopes, and not only as steep as two trials show: here those of above. A
-# new study takes over the trials, and the run goes on. It begins at the edge of the resonance, where the wrong slopes led,
-# so it finds less than the first study did.
+# new study takes over the trials, and the run goes on. The first step of a study is short, and here it has shown what is
+# wrong. So no setting was near the limit.
 
 study = nr.Study(policy(), seed=1)
 study.add_from(wrong)
@@ -138,8 +138,8 @@ print(f"{len(study.trials)} trials, {worst:.2f} µm at most since then, {removal
 # -------------------------
 #
 # Here are ten runs of 25 settings each, on a grid, which is faster. ``caution``, 1.5 unless told, is a reserve:
-# certificates take all slopes 1.5 times as steep as told. So slopes may be told up to 1.5 times too small. Beyond that a
-# refutation may come before the limit is crossed, or after it.
+# certificates take all slopes 1.5 times as steep as told. So slopes may be told up to 1.5 times too small. Beyond that
+# nothing is promised. Short first steps then find most slopes that are too small before the limit is crossed.
 
 print("slopes told    refuted    crossed the limit    most vibration, µm    best removal, cm³ a minute")
 for name, times in {"as above": 1.0, "half": 0.5, "a quarter": 0.25, "twice": 2.0}.items():
@@ -158,7 +158,7 @@ for name, times in {"as above": 1.0, "half": 0.5, "a quarter": 0.25, "twice": 2.
 
 # %%
 # If in doubt, tell steeper slopes and more noise. Steps are then shorter, which costs removal rate (last row), but no
-# tool. If you can only guess to a factor of three, say ``caution=3``.
+# tool. If you can only guess to a factor of three, say ``caution=3``, which promises as much.
 #
 # Do you know a Gaussian process that fits the vibration, its lengthscale and its size? Then ``scale=`` in place of
 # ``slope=`` certifies more from each measurement, and a run crosses the limit with probability at most ``delta``.
