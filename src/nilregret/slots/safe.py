@@ -207,8 +207,9 @@ class Safe(Constraints):
 
     With `slope`, a point is certified if an answer at x_i proves it: y_i + E + c sum_p slope_p |x_p - x_ip| <= 0. Here
     E is the noise bound, and c is `caution` (LoSBO: Fiedler, Menn, Kreiskoether & Trimpe 2024, with c = 1). If E is
-    true, and no slope is more than c times as steep as told, no run violates anything. The model of the constraint only
-    guides, so it may be learned. If two answers differ by more than the slopes as told and 2 E allow, they refute them.
+    true, and no slope is more than c times as steep as told, no run violates anything. Only whole points of
+    `enqueue` are played as they are. The model of the constraint only guides, so it may be learned. If two answers
+    differ by more than the slopes as told and 2 E allow, they refute them.
     `ask` then raises an error with both trials and what would fit. Slopes told too small should be refuted before
     they do harm. So the first steps are short: c is up to 4, until answers lie far apart in units of E.
 
