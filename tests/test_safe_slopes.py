@@ -111,7 +111,9 @@ def test_two_answers_refute_the_slopes():
     assert not study.feasible().any()
     with pytest.raises(NoRegretError, match="Trials 0 and 1 refute"):
         study.ask()
-    steeper = line(slope=1.91)
+    study.add([1.0], 0.0, constraints=[-1.0])  # an answer that was under way
+    assert "3.8 times" in study.remarks["refuted"]
+    steeper = line(slope=3.81)
     for trial in study.trials:
         steeper.add(trial.point, trial.reward, constraints=trial.constraints)
     assert not steeper.remarks

@@ -110,7 +110,7 @@ class SlopeState(Copyable, DualState):
         self._first = 0
         self._table: tuple[Array, Array, Array] | None = None
         self._tested = np.zeros(len(noise))  # D_j: largest distance of two answered places
-        self.refuted: Refutation | None = None
+        self._refuting: tuple[int, _Place, _Place, float] | None = None  # the first pair that contradicts
 
     # -- answers -------------------------------------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ class SlopeState(Copyable, DualState):
         kept = [told for told in self._told if told[0] >= first]
         self._first = first
         if len(kept) < len(self._told):
-            self._told, self._places, self._table, self.refuted = [], {}, None, None
+            self._told, self._places, self._table, self._refuting = [], {}, None, None
             self._tested = np.zeros(len(self.noise))
             for told in kept:
                 self._told.append(told)
@@ -159,7 +159,7 @@ class SlopeState(Copyable, DualState):
             )  # fmt: skip
         self._places[key] = place if self._delta is None else self._averaged(place, self._delta)
         self._table = None
-        if self.refuted is None:
+        if self._refuting is None:
             self._check(self._places[key])
 
     def _averaged(self, place: _Place, delta: float) -> _Place:
@@ -191,9 +191,12 @@ class SlopeState(Copyable, DualState):
                     other = list(self._places.values())[i]
                     above, below = (place, other) if sign > 0 else (other, place)
                     worst, found = float(excess[i]), (j, above, below, float(far[i]))
-        self._tested = tested
-        if found is not None:
-            self.refuted = self._refutation(*found)
+        self._tested, self._refuting = tested, found
+
+    @property
+    def refuted(self) -> Refutation | None:
+        """The contradiction of two answers, with numbers that fit all answers until now, or None."""
+        return None if self._refuting is None else self._refutation(*self._refuting)
 
     def factors(self, context: Array | None) -> Array:
         """Returns c_j, the factor of the slopes in certificates under a context, `(m,)`.
@@ -314,7 +317,7 @@ class SlopeState(Copyable, DualState):
 
     def certified(self, points: Array, context: Array | None) -> Mask:
         """Returns a mask `(n,)` of the certified points."""
-        if self.refuted is not None:
+        if self._refuting is not None:
             return np.zeros(len(points), dtype=bool)
         return allowed(*self.bounds(points, context))
 
@@ -344,8 +347,8 @@ class SlopeState(Copyable, DualState):
     @property
     def remarks(self) -> Mapping[str, str]:
         """Warnings by kind: refuted slopes, an unsafe `start`, or one too close to the limit for the noise."""
-        if self.refuted is not None:
-            return {"refuted": str(self._refusal(self.refuted))}
+        if (refuted := self.refuted) is not None:
+            return {"refuted": str(self._refusal(refuted))}
         said = {}
         unsafe = [place for place in self._places.values() if self._is_start(place) and (place.low > 0.0).any()]
         if unsafe:
@@ -403,8 +406,8 @@ class SlopeState(Copyable, DualState):
 
     def refuse(self) -> None:
         """Raises `NoRegretError` if slopes or noise bound are refuted."""
-        if self.refuted is not None:
-            raise self._refusal(self.refuted)
+        if (refuted := self.refuted) is not None:
+            raise self._refusal(refuted)
 
     def _refusal(self, refuted: Refutation) -> NoRegretError:
         return NoRegretError(refuted.what, advice=ANEW, topic="refuted")

@@ -91,7 +91,7 @@ class Replica:
         state: the policy's state after them.
         firsts: the earliest answered trial of each arm, for `best`.
         lock: of record and state.
-        fork_lock: the same lock (see `Forkable`), for a call that invalidates the replica itself before it changes anything.
+        fork_lock: the same lock (see `Forkable`), for calls that invalidate the replica before they change anything.
         made: the policy with which the study was made.
         goals: the goal of each objective.
         notes: new notes of the call that is being written.
