@@ -15,6 +15,7 @@ HEATER = nr.Space(
 SLOPE = {"power": 0.9, "rate": 2.0, "count": 0.5, "fan": {"low": {"mid": 3.0}, "high": {"mid": 4}}}
 LINE = nr.Arms.grid(0, 10, 11)
 KERNEL = nr.SquaredExponential(2.0)
+FEED = nr.Space(feed=nr.Float(0, 10))
 
 
 def line(**more):
@@ -255,3 +256,25 @@ def test_a_point_of_start_is_played_in_a_context_with_a_missing_value(name, grid
         assert value is not None or trial.parameters["x"] == 0.0
         study.tell(trial, trial.parameters["x"], constraints=[trial.parameters["x"] - 5.0])
     assert study.trials[-1].parameters["x"] > 0.0
+
+
+def test_contexts_that_never_recur_are_said():
+    def study(slope):
+        part = nr.Safe(start=[{"x": 0.0}], slope=slope, noise=0.1)
+        made = nr.gp_ucb(nr.Space(x=nr.Float(0, 10)), nr.kernel_for(nr.Space(x=nr.Float(0, 10)), context=FEED),
+                         noise=0.1, context=FEED, constraints=part)  # fmt: skip
+        return nr.Study(made, seed=0)
+
+    alone, named = study({"x": 1.0}), study({"x": 1.0, "feed": 0.1})
+    for each in (alone, named):
+        for i in range(9):
+            each.add({"x": 0.0}, 0.0, context={"feed": float(i)}, constraints=[-3.0])
+    assert "9 contexts" in alone.remarks["contexts"]
+    assert not named.remarks
+    assert named.ask(context={"feed": 4.5}).parameters["x"] > 0.0
+
+
+def test_a_misspelt_slope_is_named():
+    part = nr.Safe(start=[{"x": 0.0}], slope={"y": 1.0}, noise=0.1)
+    with pytest.raises(InvalidInput, match=r"says nothing of parameter `x`.* It names \['y'\]"):
+        nr.gp_ucb(nr.Space(x=nr.Float(0, 10)), KERNEL, noise=0.1, constraints=part)

@@ -134,8 +134,8 @@ def auto(
               score is then the constrained expected improvement (`nr.EveryRound(rule="probability")`). With contexts
               it is the upper confidence bound among the points that may satisfy the constraints.
             - A part: `nr.OnAverage(...)` subtracts prices from upper bounds. `nr.EveryRound(...)` and `nr.Safe(...)`
-              are the others. With `nr.Safe` nothing is forced or fitted: give `noise`, since rewards are assumed to
-              vary by ten times as much.
+              are the others. With `nr.Safe` nothing is forced. By slopes, kernels and noise are learned as usual. By a
+              model nothing is fitted: give `noise` of the rewards, which are assumed to vary by ten times as much.
             - `nr.NoWorse(...)`, or a list with several: a control is kept. These change nothing else of the policy.
         objectives: number of objectives, or their names: `objectives=("loss", "recall")`. With two or more, each is
             learned as the reward is, and trials look for the front that no point beats (`nr.slots.Pareto`). For arms,

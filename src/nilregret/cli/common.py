@@ -69,7 +69,7 @@ ADVICE = {
     "limits": "Tell them together: a --constraint for each.",
     "one": "`nilregret show` has its best trial.",
     "front": "`nilregret front` lists the trials that no other one beats; with --weights it picks one of them.",
-    "refuted": "Make a new study with one of them; `nilregret import` takes over what `nilregret export` wrote.",
+    "refuted": "Make a new study with larger ones; `nilregret import` takes over what `nilregret export` wrote.",
     "made": "`nilregret show` says what it is.",
     "event": "Give each decision an id of its own, and the same one to repeat the command.",
     "by_yourself": "That is `nilregret ask` and `nilregret tell`.",

@@ -113,10 +113,15 @@ class Metric:
             elif not needed:
                 self.fixed[at] = True
             else:
-                said = dict.fromkeys(space.parameters, 1.0)
+                said, others = dict.fromkeys(space.parameters, 1.0), set(slope) - set(space.parameters)
+                odd = (
+                    f" It names {shown(sorted(map(str, others)))}, which is no parameter of the points."
+                    if others
+                    else ""
+                )
                 raise InvalidInput(
-                    f"`slope` says nothing of parameter `{name}`, and nothing is certified without it. Give the most "
-                    f"by which the constraint changes, {PER}, or None to never change it while tuning.",
+                    f"`slope` says nothing of parameter `{name}`, and nothing is certified without it.{odd} Give the "
+                    f"most by which the constraint changes, {PER}, or None to never change it while tuning.",
                     advice=f"Such as `slope={shown(said)}`.",
                 )
 
@@ -159,7 +164,7 @@ class Metric:
         if value == 0:
             raise InvalidInput(
                 f"`{where}` is 0, which says that the constraint does not depend on it at all. Usually it does a "
-                f"little: give the most by which it changes, {PER}, or leave the parameter out."
+                f"little: give the most by which it changes, {PER}, or leave the parameter out of the space."
             )
         why = f"It is the most by which the constraint changes, {PER}."
         found = number(where, value, low=0.0, high=LARGEST_REWARD, open_low=True, why=why)
@@ -238,7 +243,7 @@ def _by_name(slope: Any, domain: Domain) -> Any:
 
 def _table(where: str, choice: Choice, value: Any) -> Array:
     """Returns the largest changes between the options of a choice, `(k, k)`, over other options, too."""
-    count = choice.columns
+    count, known = choice.columns, dict[str, int]()
     table = np.full((count, count), np.inf)
     if isinstance(value, tuple):
         for one, jumps in map(_pair, value):
@@ -249,7 +254,7 @@ def _table(where: str, choice: Choice, value: Any) -> Array:
                     "while tuning."
                 )
             for other, jump in map(_pair, jumps):
-                i, j = _option(where, choice, one), _option(where, choice, other)
+                i, j = _option(where, choice, one, known), _option(where, choice, other, known)
                 if i == j:
                     raise InvalidInput(f"`{where}` has a jump from {shown(one)} to itself: name another option.")
                 table[i, j] = table[j, i] = _jump(f"{where}[{one!r}][{other!r}]", jump)
@@ -275,8 +280,12 @@ def _jump(where: str, value: Any) -> float:
     return number(where, value, low=0.0, high=LARGEST_REWARD, open_low=True, why=why)
 
 
-def _option(where: str, choice: Choice, option: Any) -> int:
-    place = option_place(choice, option, texts=isinstance(option, str))
-    if place is None:
+def _option(where: str, choice: Choice, option: Any, known: dict[str, int]) -> int:
+    """Returns the place of an option. `known` holds those that were found before."""
+    key = repr(option)
+    place = known[key] if key in known else option_place(choice, option, texts=isinstance(option, str))
+    if place is not None:
+        known[key] = place
+    else:
         raise InvalidInput(f"`{where}` names the option {shown(option)}, and the options are {shown(choice.declared)}.")
     return place

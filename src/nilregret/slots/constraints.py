@@ -171,7 +171,7 @@ class Constraints(Part):
         if len(value) != self.count:
             raise InvalidInput(
                 f"`{name}` has {many(len(value), 'entry')} for {many(self.count, 'constraint')}: give one for all, or "
-                "one for each."
+                "one for each, or another `count`."
             )
         return list(value)
 

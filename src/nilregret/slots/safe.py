@@ -222,7 +222,7 @@ class Safe(Constraints):
     U_j <= 0 for all j, under the assumptions of the bounds of `confidence`. These hold at all points at once, so they
     certify less.
 
-    A point where the observed values of some g_j are above 0 on average is not certified, whatever the kernel, not even
+    Without `slope`, a point where the values of some g_j are above 0 on average is not certified, not even
     in `start`. If nothing else is left, the point of `start` with the lowest values is played, with a warning.
 
     Values that contradict the model end the expansion. With certificate="posterior", all values at the first 128

@@ -40,7 +40,7 @@ MOST_GOALS, MOST_PLACES = 64, 256  # largest numbers of goals and of certified p
 HORIZON = 3.0  # rounds within which a step must pay: what the goal gains in them, against what the step costs
 FINE = 0.02  # share of the size of a constraint that a step is expected to gain at least
 DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
-ANEW = "Make a policy with one of them, and a new study that takes over these trials: `new.add_from(old)`."
+ANEW = "Make a policy with larger ones, and a new study that takes over these trials: `new.add_from(old)`."
 SLACK = 1e-9  # excess of a difference over its bound that rounding may cause, as a share of all that is summed
 
 Mask = npt.NDArray[np.bool_]
@@ -237,8 +237,9 @@ class SlopeState(Copyable, DualState):
             (max(first, second), min(first, second)),
             f"Trials {min(first, second)} and {max(first, second)} refute the certificate: {said}. So nothing is "
             "certified any more, and no further trial is asked. Usually a slope is too small for the units of its "
-            "parameter, `noise` is a standard deviation and no bound, or the constraint has changed. "
-            f"{steeper}, or a `noise` of {numeral(_up(wider), 3)}.",
+            "parameter, `noise` is a standard deviation and no bound (four of them are one), or the constraint has "
+            f"changed. {steeper}, or a `noise` of {numeral(_up(wider), 3)}. These are the least that fit, so tell "
+            "more.",
         )
 
     def fitting(self, j: int) -> tuple[float, float]:
@@ -355,6 +356,12 @@ class SlopeState(Copyable, DualState):
             said["unsafe start"] = self._of_start(unsafe[0])
         if len(self._told) >= PATIENCE and all(map(self._is_start, self._places.values())):
             said |= self._of_margin()
+            if self.metrics[0].fixed[: -self.start.shape[1]].any() and len(self._places) >= PATIENCE:
+                said["contexts"] = (
+                    f"Constraint values were told under {len(self._places)} contexts, and nothing but `start` is "
+                    "certified in a new one. An answer counts only in contexts with the same values of what `slope` "
+                    "does not name. Name the parameters of the context in `slope`, too."
+                )
         return said
 
     def _of_margin(self) -> dict[str, str]:
@@ -419,7 +426,8 @@ class SlopeState(Copyable, DualState):
             f"{unsafe} No other point is certified, so there is nothing left to play."
             if unsafe
             else "Nothing that may be played now is certified as safe: the points of `start` are not among it, or have "
-            "failed. Let more be played, or begin again with another `start`."
+            "failed. Let more be played, or begin again with another `start`. A trial that only lost its measurement "
+            "is abandoned, not failed."
         )
 
 

@@ -87,7 +87,7 @@ def study_in_full(worker: StudyWorker) -> messages.StudyInFull:
         policy=_policy(study, worker.stored), trials={"all": len(trials)} | counted,
         width=_known(study, "width"), information_gain=_known(study, "information_gain"),
         restarts=study.restarts, multipliers=study.multipliers.tolist(),
-        cautions=list(study.held_warnings.values()),
+        cautions=list({**study.held_warnings, **study.remarks}.values()),
     )  # fmt: skip
 
 

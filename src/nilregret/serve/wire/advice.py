@@ -40,7 +40,7 @@ ADVICE = {
     "over": "Reports and a stop come before the reward.",
     "reported": "Steps grow. A worker that begins again goes on with the steps after the last one.",
     "no_report": "`POST .../decisions/ID/abandonment` gives up a decision that has not reported.",
-    "refuted": "Put a new study with one of them. `POST .../observations` tells it these trials (`GET .../export`).",
+    "refuted": "Put a new study with larger ones. `POST .../observations` tells it these trials (`GET .../export`).",
     "no_trial": "Numbers are those that came with the decisions.",
 }
 MISSING = {  # topics of errors that become 404, with the kind and the field of the problem
@@ -70,7 +70,9 @@ WORDS = {
     ADVICE["no_arm"]: "`study.arms()` lists them.",
     ADVICE["no_report"]: "`study.abandon` gives up a decision that has not reported.",
     ADVICE["one"]: "`study.best()` is its best decision.",
-    ADVICE["refuted"]: "`client.create` makes a study with one of them, whose `add_from` takes over these trials.",
+    ADVICE[
+        "refuted"
+    ]: "`client.create` makes one with larger ones, and `new.add_from(old.trials())` takes over these trials.",
     ADVICE["values"]: "Pass a number for each, in this order, or a dict of these names.",
     ADVICE["limits"]: "Tell them together: `study.tell(decision, values, constraints=g)`.",
     ADVICE["front"]: (

@@ -121,11 +121,18 @@ def _since(study: Study, ended: Any) -> str:
     return f"The {best_label(study.goals[0])} is that of trial {found[0]}, {count} ago."
 
 
+REFUTED = (
+    "No further trial is decided: two answers refute the slopes or the noise bound. Make a new study with larger ones."
+)
+
+
 def standing(study: Study, *, now: float, paused: bool = False) -> dict[str, Any]:
     """Returns the status of a study, the verdict whether it has settled, and what to do next."""
     found = verdict(study)
     at = standing_status(study, now=now, paused=paused)
-    return {"at": at, "settled": found, "next": next_step(at), "under": _under_contexts(study)}
+    refused = "refuted" in study.remarks
+    todo = _step(REFUTED, "/health", "What refutes it") if refused else next_step(at)
+    return {"at": at, "settled": found, "next": todo, "under": _under_contexts(study)}
 
 
 def _under_contexts(study: Study) -> list[dict[str, str]]:
