@@ -17,7 +17,15 @@ import pytest
 from scipy import stats
 
 import nilregret as nr
-from nilregret._utils.randomness import Draws, Randomness, drawn_places, gammas, normals_of, sobol_points
+from nilregret._utils.randomness import (
+    Draws,
+    Randomness,
+    RandomnessOfEach,
+    drawn_places,
+    gammas,
+    normals_of,
+    sobol_points,
+)
 from nilregret.kernels.factorization import normals
 
 SRC = Path(nr.__file__).parent
@@ -84,6 +92,24 @@ def test_streams_share_no_word():
         for word in stream.bits(8).tolist()
     )
     assert max(seen.values()) == 1
+
+
+@pytest.mark.parametrize("before", [(), (1,), (0, 1, 2)])
+def test_numbers_of_several_studies_are_those_of_each_alone(before):
+    """Whether some had their numbers made before the normal numbers of all, such as for their widths, or not."""
+    seeds = [7, 0, 2**64 + 3]
+    each = RandomnessOfEach(seeds)
+    for number in (0, 3, 12):
+        each.begin(number)
+        alone = [Randomness(seed, number) for seed in seeds]
+        for study in before:
+            assert each.of(study).uniform == alone[study].uniform
+        for count in (5, 1, 40):  # The last ones take two blocks of the hash.
+            wanted = [one.draws.standard_normal(count) for one in alone]
+            np.testing.assert_array_equal(each.normals(count), wanted, strict=True)
+        for study in (2, 1, 2):  # ties come after draws
+            assert each.of(study).draws.integers(99) == alone[study].draws.integers(99)
+            assert each.of(study).generator.random() == alone[study].generator.random()
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -30,7 +30,6 @@ The formulas are those of `LowRankPosterior`. Everything is computed again from 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import final
 
 import numpy as np
@@ -38,7 +37,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.blas import daxpy, dger, dscal
 
 from .._utils.checks import Array, IndexArray
-from .._utils.randomness import Draws, Rng, normals_of_each
+from .._utils.randomness import Rng
 from ..kernels.factorization import PivotedCholesky, normals
 from .arm_blocks import largest_first, root_of_rows, triangle_of
 from .arms import LITTLE_SLACK, ArmIndices, ArmPosterior, Column, Prior
@@ -438,10 +437,15 @@ class ArmBeliefs:
         mean, std = self.observed.predict(cells)
         return mean, std if self.with_pending is self.observed else self.with_pending.predict(cells)[1]
 
-    def draw(self, streams: Sequence[Draws], cells: IndexArray | None, *, width: float) -> Array:
-        """Returns a draw from GP(mu, width^2 cov) of each world, `(S, n)`."""
+    def draw(self, normal: Array, cells: IndexArray | None, *, width: float) -> Array:
+        """Returns a draw from GP(mu, width^2 cov) of each world, `(S, n)`.
+
+        Args:
+            normal: standard normal numbers, `(S, r)`.
+            cells: see `ArmBatch.predict`.
+            width: multiplier of the standard deviation.
+        """
         observed, spread = self.observed, self.with_pending
-        normal = normals_of_each(streams, observed.rank)
         drawn = spread.deviations(normal, cells)
         if spread is not observed:  # Without pending trials a world draws from the observed ones, as it does alone.
             same = spread.count == observed.count

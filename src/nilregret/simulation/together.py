@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray
-from .._utils.randomness import Randomness, simulation_generator
+from .._utils.randomness import Randomness, RandomnessOfEach, simulation_generator
 from ..domains.domain import Arms
 from ..domains.search.arms import best_arms
 from ..environments import Environment
@@ -250,14 +250,14 @@ class ManyTables(TableView):
 
     def __init__(self, learning: Learning, truths: Truths, seeds: Sequence[int]) -> None:
         self._learning, self._policy, self._beliefs = learning, learning.policy, learning.beliefs
-        self._truths, self._seeds = truths, seeds
+        self._truths, self._worlds, self.trials = truths, range(len(seeds)), RandomnessOfEach(seeds)
         self.norm_growth = 1.0
 
     def begin(self, t: int) -> None:
         """Begins a round, from 0."""
         self.round, self._number = t + 1, t
         self._cells = self._truths.cells_now(t)
-        self._drawn: dict[int, Randomness] = {}
+        self.trials.begin(t)
         self.width = cast(Width, self._policy.confidence).width(t + 1, self._progress(t))
 
     def _progress(self, t: int) -> Progress:
@@ -273,13 +273,6 @@ class ManyTables(TableView):
     def _greedy_design(self) -> GreedyDesign:
         policy = self._policy
         return GreedyDesign(policy.kernel, table(policy.domain, policy.context), policy.regularization)
-
-    def randomness_of(self, world: int) -> Randomness:
-        """Returns the random numbers of a world's trial."""
-        known = self._drawn.get(world)
-        if known is None:
-            known = self._drawn[world] = Randomness(self._seeds[world], self._number)
-        return known
 
     def limits(self) -> list[Envelope]:
         """Returns an empty list, since worlds whose constraints have posteriors are simulated one by one."""
@@ -305,13 +298,12 @@ class ManyTables(TableView):
 
     def drawn(self, width: Callable[[int, Randomness], float]) -> Any:
         """Returns the random width of each world, `(S, 1)`."""
-        return np.array([[width(self.round, self.randomness_of(world))] for world in range(len(self._seeds))])
+        return np.array([[width(self.round, self.trials.of(world))] for world in self._worlds])
 
     def draw(self) -> Array:
         """Returns a draw from GP(mu, width^2 cov) of each world, `(S, N)`."""
-        streams = [self.randomness_of(world).draws for world in range(len(self._seeds))]
-        own = self._policy.score.own_width
-        return self._beliefs.draw(streams, self._cells, width=cast(float, self.width) if own is None else own)
+        own, normal = self._policy.score.own_width, self.trials.normals(self._beliefs.observed.rank)
+        return self._beliefs.draw(normal, self._cells, width=cast(float, self.width) if own is None else own)
 
 
 class NotTogether(NoRegretError):
@@ -378,7 +370,7 @@ class ManyWorlds:
         if type(tables.width) is not float and not np.isfinite(cast(Array, tables.width)).all():
             raise NotTogether("The width of a world is no finite number.")
         size = self.learning.beliefs.observed.size if score.in_rewards else 1.0
-        return best_arms(score.on_table(tables), size, tables.randomness_of)
+        return best_arms(score.on_table(tables), size, tables.trials.of)
 
     # -- checks of a study ---------------------------------------------------------------------------------------
 
