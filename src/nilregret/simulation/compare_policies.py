@@ -21,7 +21,7 @@ from ..errors import InvalidInput, NoRegretError, NoRegretWarning, needs, printa
 from ..study.curves import Interval, carried_by, interval, standard_error
 from ..study.direction import AnyPolicy, check_policy
 from .results import Run
-from .runner import MOST_ROUNDS, called, check_fit, checked_seeds, replicated, simulated
+from .runner import MOST_ROUNDS, by_seed, check_fit, checked_seeds, replicated, simulated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -425,7 +425,7 @@ class _Worlds:
         if isinstance(self._given, Environment):
             return self._given
         try:
-            made = _named(called, f"seed {seed}")(self._given, seed)
+            made = _named(by_seed(self._given), f"seed {seed}")(seed)
         except (AttributeError, TypeError) as error:
             if "'int' object" not in str(error):
                 raise
@@ -463,7 +463,7 @@ class _Contender:
     def _fitting(self, env: Environment, seed: int) -> AnyPolicy:
         made = self._given
         if callable(made):
-            made = made(env=env) if _takes_environment(made) else called(made, seed)
+            made = made(env=env) if _takes_environment(made) else by_seed(made)(seed)
         check_fit(made, env)
         return made
 

@@ -273,7 +273,7 @@ def replicated(
         results = run_some(seeds)
     else:
         workers = _workers(jobs if executor is None else -1, seeds)
-        together = getattr(called(make_policy, seeds[0]), "batched", False)
+        together = getattr(by_seed(make_policy)(seeds[0]), "batched", False)
         blocks = shares(seeds, max(1, min(4 * workers, len(seeds) // 2)) if together else len(seeds))
         found = _in_processes(run_some, blocks, workers) if executor is None else results_of(executor, run_some, blocks)
         results = [outcome for block in found for outcome in block]
@@ -295,7 +295,8 @@ def checked_seeds(seeds: Sequence[int]) -> list[int]:
 def _run_some(
     make_policy: Callable[..., AnyPolicy], make_env: Callable[..., Environment], rounds: int, seeds: Sequence[int]
 ) -> list[Outcome]:
-    return _play(lambda seed: (called(make_policy, seed), called(make_env, seed)), rounds, seeds)
+    policy_of, env_of = by_seed(make_policy), by_seed(make_env)
+    return _play(lambda seed: (policy_of(seed), env_of(seed)), rounds, seeds)
 
 
 def _play(world: Callable[[int], World], rounds: int, seeds: Sequence[int]) -> list[Outcome]:
@@ -343,13 +344,13 @@ def _in_processes(run_some: Callable[[S], T], blocks: Sequence[S], workers: int)
     return done
 
 
-def called(make: Callable[..., T], seed: int) -> T:
-    """Returns the result of `make`, called with the seed if it takes one."""
+def by_seed(make: Callable[..., T]) -> Callable[[int], T]:
+    """Returns a function that calls `make` with a seed if it takes one."""
     try:
         parameters = list(inspect.signature(make).parameters.values())
     except ValueError:  # Some built-in functions have no signature.
-        return make(seed)
+        return make
     # A first argument with a default is an option of the function and takes no seed, unless its name is `seed`.
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)]
     takes_seed = bool(positional) and (positional[0].default is inspect.Parameter.empty or positional[0].name == "seed")
-    return make(seed) if takes_seed else make()
+    return make if takes_seed else lambda _: make()

@@ -75,10 +75,12 @@ def best_arms(scores: Array, size: float, randomness: Callable[[int], Randomness
         randomness: returns the randomness of the trial of a world.
     """
     best, flat = scores.argmax(axis=1), scores.reshape(-1)
-    places = best + np.arange(0, scores.size, scores.shape[1])
+    starts = np.arange(0, scores.size, scores.shape[1])
+    places = best + starts
     top = flat[places]
     flat[places] = -math.inf
-    clear = (scores.max(axis=1) < least_tied(top, size)) & (top < math.inf)
+    second = flat[scores.argmax(axis=1) + starts]  # at half the time of `max`
+    clear = (second < least_tied(top, size)) & (top < math.inf)
     flat[places] = top
     for world in () if clear.all() else np.flatnonzero(~clear).tolist():
         best[world] = best_arm(scores[world].copy(), size, randomness(world))
