@@ -267,7 +267,7 @@ class Safe(Constraints):
     >>> study.ask().point  # nothing else is certified yet
     array([0.])
     >>> _ = study.tell(study.trials[0], 0.0, constraints=[-1.0])
-    >>> study.feasible([[0.2], [0.4]])  # -1 + 0.1 + 1.5 * 2 * 0.2 <= 0
+    >>> study.feasible([[0.1], [0.2]])  # -1 + 0.1 + 4 * 2 * 0.1 <= 0, for the first step is short
     array([1., 0.])
     """
 
