@@ -515,6 +515,7 @@ REASONS = [
             "`AnyRidge`",
             "`AnalyticMixture`",
             "`DualMixture`",
+            "`NoiseFree`",
             "`LikelihoodRatio`",
             "`Scalarised",
             "`HypervolumeImprovement`",

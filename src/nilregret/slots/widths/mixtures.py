@@ -353,6 +353,8 @@ class NoiseFree(Width):
         """Raises `InvalidInput` if the kernel is fitted or f drifts."""
         super().check(policy)
         _check_one_function("The width without noise", policy)
+        if policy.memory.tides:
+            raise InvalidInput("The width without noise is for rates that stand still: leave it or `Tide` out.")
 
     @property
     def valid_for(self) -> str:
