@@ -22,6 +22,7 @@ from datetime import timedelta
 import numpy as np
 
 import nilregret as nr
+from nilregret.domains.domain import space_of
 from nilregret.policy.state import State
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.slots.explore import CoordinateSearch, InitialDesign, InTurn, NoExploration, UniformExploration
@@ -39,7 +40,6 @@ from nilregret.slots.pending import Censored, Hallucinated, Ignored, NearestMean
 from nilregret.slots.silence import Imputed, LateOrNever
 from nilregret.storage.base import News
 from nilregret.storage.record import Record
-from nilregret.study.function import space_of
 
 from ..reference import mapped
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from .._utils.checks import LARGEST_REWARD, Array, many, number, shown
 from .._utils.numerals import numeral
 from ..errors import InvalidInput
-from .domain import Arms, Box, Domain, Space
+from .domain import Arms, Domain, Space, space_of
 from .options import import_name
 from .parameters import CHOSEN, SIGNIFICANT_DIGITS, Choice, Float, Int, Parameter, option_place
 
@@ -207,13 +207,6 @@ class Metric:
             if ours is not None and theirs is not None:
                 found |= (ours[:, None] != theirs[None]).any(axis=2)
         return found
-
-
-def space_of(domain: Domain) -> Space | None:
-    """Returns the space of parameters of a domain, or None if its coordinates have no names."""
-    if isinstance(domain, Box):
-        return None
-    return domain.space if isinstance(domain, Arms) else domain
 
 
 def _grain(parameter: Float | Int) -> float:

@@ -12,7 +12,7 @@ choice. Thus one lengthscale means the same share of the range of each parameter
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -146,6 +146,7 @@ __all__ = [
     "Box",
     "Domain",
     "Space",
+    "among",
     "arm_of",
     "check_domain",
     "count_of_points",
@@ -155,6 +156,7 @@ __all__ = [
     "options_of",
     "refuse_outside_limits",
     "sides",
+    "space_of",
 ]
 
 Domain = Arms | Box | Space
@@ -173,11 +175,24 @@ def count_of_points(domain: Domain) -> int | None:
     return math.prod(counts) if len(counts) == len(domain.parameters) else None
 
 
+def space_of(domain: Domain) -> Space | None:
+    """Returns the space of named parameters of a domain, or None if its coordinates have no names."""
+    return domain.space if isinstance(domain, Arms) else domain if isinstance(domain, Space) else None
+
+
+def among(points: Array, known: Iterable[npt.ArrayLike]) -> Mask:
+    """Returns a mask `(n,)` of the points that equal one of the known points."""
+    found = np.zeros(len(points), dtype=bool)
+    for point in known:
+        found |= (points == point).all(axis=1)
+    return found
+
+
 def options_of(*domains: Domain | None) -> Iterator[Option]:
     """Yields the options of all choices, in which `nilregret.domains.options.known` finds the objects of names."""
     for domain in domains:
-        space = domain.space if isinstance(domain, Arms) else domain
-        for parameter in space.parameters.values() if isinstance(space, Space) else ():
+        space = None if domain is None else space_of(domain)
+        for parameter in () if space is None else space.parameters.values():
             yield from parameter.options if isinstance(parameter, Choice) else ()
 
 

@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray
 from .._utils.numerals import numeral
-from ..domains.domain import Domain, Space
+from ..domains.domain import Domain, Space, space_of
 from ..domains.options import option_key, worded
 from ..domains.parameters import Choice, Int
 from ..storage.record import Trial
 from ..study.best import in_space
 from ..study.function import Axis as ParameterAxis
-from ..study.function import Function, space_of, value_at
+from ..study.function import Function, value_at
 from ..study.study import Study
 from .scene import Axis
 from .ticks import log_ticks

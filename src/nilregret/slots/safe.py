@@ -10,19 +10,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, final
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .._utils.checks import LARGEST_REWARD, Array, finite_array, flag, number, one_of, settle
 from .._utils.copying import Copyable
 from .._utils.numerals import numeral
 from ..domains.coordinates import named_points
 from ..domains.distances import Metric, Slope, has_names, packed
-from ..domains.domain import Arms, Domain, keeping_limits, refuse_outside_limits
+from ..domains.domain import Arms, Domain, among, keeping_limits, refuse_outside_limits
 from ..domains.search.boxes import AcquisitionFunction, real_columns
 from ..errors import InvalidInput, NoRegretError
 from ..kernels import Kernel
@@ -173,14 +172,6 @@ class SafetyState(Copyable, DualState):
             self._contradiction = None
         if self._check is not None:
             self._check.forget_before(first)
-
-
-def among(points: Array, known: Iterable[ArrayLike]) -> Mask:
-    """Returns a mask `(n,)` of the points that equal one of the known points."""
-    found = np.zeros(len(points), dtype=bool)
-    for point in known:
-        found |= (points == point).all(axis=1)
-    return found
 
 
 def _key(context: Array | None) -> bytes:

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, many, shown
 from .._utils.numerals import exact
-from ..domains.domain import Arms
+from ..domains.domain import Arms, space_of
 from ..errors import InvalidInput, StorageError
 from ..kernels import Kernel
 from ..kernels.factorization import LEAST_REGULARIZATION
@@ -31,7 +31,7 @@ from ..storage.visit import Visit
 from .arms import ArmTimes, Roster
 from .audit_reports import check_reports, is_known
 from .direction import AnyPolicy, Goal, has_channels, reward_check
-from .function import Settings, agree, are_at, outside, settings_of, space_of, with_facts
+from .function import Settings, agree, are_at, outside, settings_of, with_facts
 from .play_rewards import is_possible
 from .pruning import pruning_of
 from .queue import KINDS as OF_QUEUE

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, many
 from .._utils.numerals import numeral
-from ..domains.domain import Arms, Domain
+from ..domains.domain import Arms, Domain, space_of
 from ..domains.parameters import Choice
 from ..errors import printable
 from ..kernels.domains import prior_std
@@ -33,7 +33,6 @@ from ..slots.objective import Constrained
 from ..storage.record import Trial
 from ..theory.penalties import LARGEST
 from .direction import AnyState, has_channels
-from .function import space_of
 
 FIRST, LAST = 4, 4096  # Checks are made at 4, 16, 64, ... 4,096 trials, with constraints at 4, 8, 16, ...
 FEWEST = 4  # Answers before the first warning.

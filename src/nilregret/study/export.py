@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from .._utils.checks import shown
 from .._utils.logs import Row
 from .._utils.tables import arrow_modules, csv_writer
-from ..domains.domain import Arms, Domain
+from ..domains.domain import Arms, Domain, space_of
 from ..domains.options import option_key
 from ..domains.parameters import Choice, option_texts
 from ..errors import InvalidInput, needs
@@ -22,7 +22,6 @@ from ..policy.policy import Policy
 from ..storage.record import Trial
 from ..storage.trial import metric_names
 from .direction import AnyPolicy
-from .function import space_of
 from .trial_json import trial_json, with_fits
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from .._utils.checks import Array
 from .._utils.randomness import Draws
-from ..domains.domain import Arms, Domain, Space, sides
+from ..domains.domain import Arms, Domain, Space, sides, space_of
 from ..domains.options import json_of
 from ..domains.parameters import Choice, Float, Parameter
 from ..errors import InvalidInput
@@ -155,11 +155,6 @@ class Axis(NamedTuple):
     name: str
     parameter: Parameter
     columns: slice
-
-
-def space_of(domain: Domain) -> Space | None:
-    """Returns the named parameters behind the points of a domain, or None if it has none."""
-    return domain.space if isinstance(domain, Arms) else domain if isinstance(domain, Space) else None
 
 
 def settings_at(domain: Domain, point: Array) -> Settings:

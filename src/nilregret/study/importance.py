@@ -26,12 +26,12 @@ import numpy.typing as npt
 
 from .._utils.checks import Array
 from .._utils.randomness import Draws, sobol_points
-from ..domains.domain import Arms, Domain, Space
+from ..domains.domain import Arms, Domain, Space, space_of
 from ..domains.parameters import Choice
 from ..errors import InvalidInput, needs, printable
 from ..policy.policy import Policy
 from .direction import AnyPolicy
-from .function import Axis, axes, space_of
+from .function import Axis, axes
 from .quantities import Quantity
 
 if TYPE_CHECKING:

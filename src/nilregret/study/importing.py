@@ -23,13 +23,12 @@ from typing import Any, final
 from .._utils.checks import many, shown
 from .._utils.logs import COUNTED
 from .._utils.tables import Table, read_table, table_of
-from ..domains.domain import Arms
+from ..domains.domain import Arms, space_of
 from ..domains.parameters import Choice, Parameter, option_texts
 from ..errors import InvalidInput, NoRegretError, warn
 from ..storage.trial import Trial
 from ..storage.visit import Visit
 from .direction import Goal
-from .function import space_of
 from .inputs import Inputs
 from .replica import Replica
 from .rows import Imported, Links, Reader, in_row

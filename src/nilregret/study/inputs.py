@@ -21,7 +21,7 @@ from .._utils.checks import (
     shown,
 )
 from ..domains.coordinates import named_points, one_row
-from ..domains.domain import Arms, Space
+from ..domains.domain import Arms, Space, space_of
 from ..errors import InvalidInput
 from ..policy.engines import Decision
 from ..policy.policy import Policy
@@ -30,7 +30,6 @@ from ..slots.pruning import LARGEST_STEP
 from ..storage.trial import MOST_METRICS, Measured, Other, is_metric_name
 from ..storage.visit import Facts
 from .direction import AnyPolicy, Goal, reward_check, setting_of
-from .function import space_of
 from .play_rewards import Rewards, Told, is_several, refuse_several_rewards, sum_up
 from .pruning import pruning_of
 

@@ -11,12 +11,13 @@ from contextlib import nullcontext
 from typing import Any, final
 
 from .._utils.checks import LARGEST_REWARD
+from ..domains.domain import space_of
 from ..policy.plain_rounds import PlainRounds
 from ..policy.policy import Policy
 from ..policy.state import State
 from ..storage.trial import NO_CURVE, UNANSWERED, Trial
 from .direction import PLAIN, reward_trial
-from .function import settings_at, space_of
+from .function import settings_at
 from .replica import Replica
 
 

@@ -22,7 +22,7 @@ from .._utils.checks import Array, frozen, integer, many, nearest, shown
 from .._utils.randomness import Draws
 from ..domains.changed import gone_options, known_columns, placed, within
 from ..domains.conditions import encoded_as
-from ..domains.domain import Arms, Domain, Space
+from ..domains.domain import Arms, Domain, Space, space_of
 from ..domains.parameters import Parameter
 from ..domains.search.designs import sobol
 from ..errors import InvalidInput
@@ -30,7 +30,7 @@ from ..policy.pinned import Pinned, has_some
 from ..policy.policy import Policy
 from ..storage.changes import StudyChange
 from .arms import Roster
-from .function import settings_at, space_of
+from .function import settings_at
 from .inputs import Inputs
 from .spaces import SpaceChange
 

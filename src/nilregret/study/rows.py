@@ -15,13 +15,12 @@ from .._utils.checks import LARGEST_WHOLE, Array, frozen, number, shown
 from .._utils.logs import COUNTED
 from .._utils.numerals import exact
 from .._utils.tables import REWARDS, Table, is_missing
-from ..domains.domain import Arms, Domain, Space, sides
+from ..domains.domain import Arms, Domain, Space, sides, space_of
 from ..domains.parameters import Choice, Int, Parameter, option_place, option_texts
 from ..errors import InvalidInput, NoRegretError
 from ..policy.engines import Decision
 from ..storage.trial import Trial
 from .direction import Goal
-from .function import space_of
 from .inputs import Inputs
 from .play_rewards import Rewards, Told
 from .visits import Asked, asked_of

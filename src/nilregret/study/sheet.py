@@ -28,13 +28,13 @@ import numpy as np
 
 from .._utils.checks import Array, many, one_of, shown
 from .._utils.tables import LOSSES, OF_TRIALS, REWARDS, csv_writer
-from ..domains.domain import Arms, Domain, Space, keeping_limits
+from ..domains.domain import Arms, Domain, Space, keeping_limits, space_of
 from ..domains.parameters import Choice, option_texts
 from ..errors import InvalidInput
 from ..policy.state import State
 from ..storage.trial import Trial
 from .direction import has_channels
-from .function import Axis, axes, is_active, space_of, value_at
+from .function import Axis, axes, is_active, value_at
 from .rows import ARMS, REMARKS, SHEET, STEPS, VALUES
 from .transaction import Transaction
 from .visits import Seen

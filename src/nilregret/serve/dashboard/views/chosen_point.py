@@ -9,13 +9,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ...._utils.checks import Array, shown, whole_in, written
-from ....domains.domain import Arms, Box, Domain, Space, sides
+from ....domains.domain import Arms, Box, Domain, Space, sides, space_of
 from ....domains.parameters import Choice, Parameter
 from ....errors import InvalidInput, TrialError
 from ....plots.along import Place
 from ....plots.source import centre_of
 from ....storage.record import Trial
-from ....study.function import Axis, axes, space_of, value_at
+from ....study.function import Axis, axes, value_at
 from ....study.study import Study
 from .pictures import short
 

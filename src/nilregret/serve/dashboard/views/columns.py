@@ -14,14 +14,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ...._utils.checks import Array
-from ....domains.domain import Arms, Domain
+from ....domains.domain import Arms, Domain, space_of
 from ....domains.options import option_key
 from ....domains.parameters import Choice
 from ....storage.record import Record
 from ....storage.trial import Trial, TrialState, metric_names
 from ....study.cautions import unknown_levels
 from ....study.definition import constraint_names
-from ....study.function import space_of
 from ....study.study import Study
 from .pictures import names_of, short
 

@@ -9,11 +9,12 @@ from weakref import WeakKeyDictionary
 
 from ...._utils.checks import many
 from ...._utils.numerals import numeral
+from ....domains.domain import space_of
 from ....domains.parameters import Choice
 from ....errors import NoRegretError
 from ....plots.overview_picture import deciding, importance_panels
 from ....plots.parallel_picture import axes_of_trials, context_axes, ends_of, limits_of, parallel_panel
-from ....study.function import Axis, axes, space_of
+from ....study.function import Axis, axes
 from ....study.importance import Importance, Indices, importance
 from ....study.quantities import Quantity, objectives, quantities
 from ....study.study import Study

@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 
 from ...._utils.checks import shown, whole_in, written
 from ...._utils.numerals import exact
-from ....domains.domain import Arms, Domain, Space
+from ....domains.domain import Arms, Domain, Space, space_of
 from ....domains.options import readable, worded
 from ....domains.parameters import Choice, Int
 from ....errors import InvalidInput
 from ....study.formatting import metrics_text
-from ....study.function import space_of
 from ....study.study import Study
 from ...wire.problems import about
 from ...work.deadlines import Rule

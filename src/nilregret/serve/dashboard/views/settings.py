@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...._utils.checks import many
-from ....domains.domain import Arms, Box, Domain, Space
+from ....domains.domain import Arms, Box, Domain, Space, space_of
 from ....domains.options import readable
 from ....domains.parameters import Choice, Int, Parameter
 from ....policy.policy import Policy
@@ -17,7 +17,6 @@ from ....storage import StoredStudy
 from ....study.direction import AnyPolicy
 from ....study.formatting import duration, in_words
 from ....study.formatting import settings as settings_text
-from ....study.function import space_of
 from ....study.study import Study
 from ....study.visits import STICKY
 from ...wire.messages import segment
