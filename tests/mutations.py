@@ -191,9 +191,9 @@ DEFECTS = (
         "a certificate without the noise bound",
     ),
     Defect(
-        "slots/slopes",
-        "(upper <= 0.0).all(axis=1) & (lower",
-        "(upper <= 0.0).any(axis=1) & (lower",
+        "domains/search/cones",
+        "((upper <= 0.0) & (lower <= 0.0)).all(axis=1)",
+        "(upper <= 0.0).any(axis=1) & (lower <= 0.0).all(axis=1)",
         "test_safe_slopes_oracle.py",
         "a certificate by one of two constraints",
     ),

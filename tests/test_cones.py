@@ -37,7 +37,7 @@ def world(name, m, seed):
     values[0] = -0.8
     cones = Cones(
         metrics=tuple(Metric(slope, domain, None) for _ in range(m)), places=places[:8], ceilings=values + 0.05,
-        floors=values - 2.0, caution=1.5,
+        floors=values - 2.0, factors=np.full(m, 1.5),
     )  # fmt: skip
     top, span = rng.uniform(domain.lower, domain.upper), domain.upper - domain.lower
     weights = rng.uniform(0.5, 4.0, domain.dimension) / span**2
@@ -53,7 +53,7 @@ def certified(domain, cones, points):
     """Certifies points one by one: some answer must prove each constraint."""
     found = []
     for point in points:
-        rise = [cones.caution * metric(point[None], cones.places)[0] for metric in cones.metrics]
+        rise = [1.5 * metric(point[None], cones.places)[0] for metric in cones.metrics]
         found.append(all((cones.ceilings[:, j] + far).min() <= 0.0 for j, far in enumerate(rise)))
     return np.array(found) & (domain.snap(points) == points).all(axis=1)
 
@@ -99,8 +99,8 @@ def test_bounds_of_a_model_are_narrowed_with_their_slopes():
     rise = np.broadcast_to(np.array([0.3, -0.02]), points.shape)
     found, slopes = cones.narrowed_slopes(points, model(points), [rise, rise])
     assert found == pytest.approx(narrowed(points))
-    assert (found >= cones.lower(points).T - 1e-12).all()
-    assert (found <= np.maximum(cones.upper(points), cones.lower(points)).T + 1e-12).all()
+    assert (found >= cones.bounds(points)[0].T - 1e-12).all()
+    assert (found <= np.maximum(cones.upper(points), cones.bounds(points)[0]).T + 1e-12).all()
     for column in range(2):
         step = 1e-7 * np.eye(2)[column]
         numeric = (narrowed(points + step) - narrowed(points - step)) / 2e-7

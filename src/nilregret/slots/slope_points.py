@@ -19,6 +19,7 @@ from ..domains.domain import Box, Space, distinct, keeping_limits
 from ..domains.search.boxes import AcquisitionFunction, coarse, leaders
 from ..domains.search.cones import CertifiedSearch, Cones
 from .acquisition import PointView
+from .envelope import Envelope
 from .feasibility import between
 from .slopes import SlopeState
 
@@ -31,12 +32,9 @@ LEADING = 64  # certified points on the border that are compared, by score and b
 
 
 def cones_of(state: SlopeState, context: Array | None) -> Cones:
-    """Returns the bounds of a state under a context."""
-    (places, high, low), factor = state.known(context), float(state.factors(context).max())
-    return Cones(
-        metrics=state.metrics, places=places, ceilings=high, floors=low, caution=factor, context=context,
-        stated=state.stated(context),
-    )  # fmt: skip
+    """Returns the bounds of a state under a context, by the largest factor for all constraints."""
+    factors = state.factors(context)
+    return state.cones(context, np.full_like(factors, factors.max()))
 
 
 def certified_point(point: Array, surface: AcquisitionFunction, view: PointView, judged: Judged) -> Array:
@@ -88,24 +86,21 @@ def informing(view: PointView, state: SlopeState, cones: Cones, goal: Array) -> 
 
     Of several constraints the largest bound counts.
     """
-    sizes = view.limit_sizes
+    sizes = view.limit_sizes[:, None]
+
+    def bounds(points: Array, limits: list[Envelope]) -> Array:
+        means = np.array([limit.mean - limit.std for limit in limits])
+        return np.asarray((means + state.noise[:, None] + cones.between(points, goal[None])[:, 0].T) / sizes)
 
     def both(points: Array) -> tuple[Array, Array]:
         found = view.limit_slopes(points)
-        far = cones.between(points, goal[None])[:, 0].T
-        bounds = np.array([limit.mean - limit.std for limit, _, _ in found]) + state.noise[:, None] + far
-        bounds = bounds / sizes[:, None]
-        worst = bounds.argmax(axis=0)
-        slopes = np.array([
-            (by_mean - by_std + np.sign(points - goal) * cones.caution * metric.weights[cones.before :]) / size
-            for (_, by_mean, by_std), metric, size in zip(found, state.metrics, sizes, strict=True)
-        ])  # fmt: skip
-        rows = np.arange(len(points))
-        return -bounds[worst, rows], -slopes[worst, rows]
+        upper = bounds(points, [limit for limit, _, _ in found])
+        rises = cones.factors[:, None] * np.array([metric.weights[cones.before :] for metric in state.metrics])
+        slopes = [
+            (by_mean - by_std + np.sign(points - goal) * rise) / size
+            for (_, by_mean, by_std), rise, size in zip(found, rises, sizes, strict=True)
+        ]
+        worst, rows = upper.argmax(axis=0), np.arange(len(points))
+        return -upper[worst, rows], -np.array(slopes)[worst, rows]
 
-    def values(points: Array) -> Array:
-        means = np.array([limit.mean - limit.std for limit in view.limits(points)])
-        far = cones.between(points, goal[None])[:, 0].T
-        return np.asarray(-((means + state.noise[:, None] + far) / sizes[:, None]).max(axis=0))
-
-    return AcquisitionFunction(values, both)
+    return AcquisitionFunction(lambda points: -bounds(points, view.limits(points)).max(axis=0), both)

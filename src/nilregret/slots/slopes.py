@@ -27,6 +27,8 @@ from .._utils.checks import Array
 from .._utils.copying import Copyable
 from .._utils.numerals import numeral
 from ..domains.distances import UP, Metric
+from ..domains.domain import among
+from ..domains.search.cones import Cones, allowed
 from ..errors import NoRegretError
 from ..storage.record import Trial
 from ..theory.fronts import LEAST_STD, log_distribution
@@ -213,10 +215,8 @@ class SlopeState(Copyable, DualState):
         short = np.asarray(np.maximum(usual, np.minimum(tested, FIRST)))
         if self.arms is None or (short == usual).all():
             return short
-        places = [place.row[None, -self.start.shape[1] :] for place in self._places.values()]
-        known = np.concatenate([self.start, *places])
-        others = self.arms[~(self.arms[:, None] == known).all(axis=2).any(axis=1)]
-        return short if (self._upper(others, context, short) <= 0.0).all(axis=1).any() else usual
+        others = self.arms[~among(self.arms, [*self.start, *self.table[0][:, -self.start.shape[1] :]])]
+        return short if (self.cones(context, short).upper(others) <= 0.0).all(axis=1).any() else usual
 
     def _refutation(self, j: int, above: _Place, below: _Place, far: float) -> Refutation:
         first, second, noise = int(above.low_by[j]), int(below.high_by[j]), float(self.noise[j])
@@ -275,52 +275,33 @@ class SlopeState(Copyable, DualState):
         """Returns (context, point) rows `(n, D)`."""
         return points if context is None else np.hstack([np.repeat(context[None], len(points), axis=0), points])
 
-    def known(self, context: Array | None) -> tuple[Array, Array, Array]:
-        """Returns `table` with the points of `start`, which are stated to be at most 0 under every context.
-
-        A point of `start` that an answer shows to be above 0 is not among them.
-        """
-        rows, high, low = self.table
-        start, m = self.rows(self.stated(context), context), len(self.noise)
-        zeros = np.zeros((len(start), m))
-        return np.concatenate([rows, start]), np.concatenate([high, zeros]), np.concatenate([low, zeros - np.inf])
-
     def stated(self, context: Array | None) -> Array:
-        """Returns the points of `start` `(k, d)` that no answer shows to be above 0.
+        """Returns the points of `start` `(k, d)` that no answer shows to be above 0. They hold under every context."""
+        rows, (places, _, low) = self.rows(self.start, context), self.table
+        above = np.zeros(len(rows), dtype=bool)
+        for j, metric in enumerate(self.metrics if len(places) else ()):
+            above |= (low[:, j] - metric(rows, places)).max(axis=1) > 0.0
+        return self.start[~above]
 
-        Of a context with a missing value nothing is near, not even a point of `start`, and yet it may be played.
-        """
-        return self.start[~self._refuted(self.rows(self.start, context))]
-
-    def _refuted(self, start: Array) -> Mask:
-        rows, _, low = self.table
-        found = np.zeros(len(start), dtype=bool)
-        for j, metric in enumerate(self.metrics if len(rows) else ()):
-            found |= (low[:, j] - metric(start, rows)).max(axis=1) > 0.0
-        return found
+    def cones(self, context: Array | None, factors: Array | None = None) -> Cones:
+        """Returns the bounds of all points under a context. The factors are those of now unless given."""
+        stated, (places, high, low) = self.stated(context), self.table
+        rows, zeros = self.rows(stated, context), np.zeros((len(stated), len(self.noise)))
+        return Cones(
+            metrics=self.metrics, places=np.concatenate([places, rows]), ceilings=np.concatenate([high, zeros]),
+            floors=np.concatenate([low, zeros - np.inf]), factors=self.factors(context) if factors is None else factors,
+            context=context, stated=stated,
+        )  # fmt: skip
 
     def bounds(self, points: Array, context: Array | None) -> tuple[Array, Array]:
-        """Returns L and U at points `(n, d)` under a context, each `(n, m)`, infinite where no answer says anything."""
-        rows, (places, _, low) = self.rows(points, context), self.known(context)
-        lower = np.full((len(rows), len(self.noise)), -np.inf)
-        for j, metric in enumerate(self.metrics if len(places) else ()):
-            lower[:, j] = (low[:, j] - metric(rows, places)).max(axis=1)
-        return lower, self._upper(points, context, self.factors(context))
-
-    def _upper(self, points: Array, context: Array | None, factors: Array) -> Array:
-        rows, (places, high, _) = self.rows(points, context), self.known(context)
-        upper = np.full((len(rows), len(self.noise)), np.inf)
-        for j, metric in enumerate(self.metrics if len(places) else ()):
-            upper[:, j] = (high[:, j] + factors[j] * metric(rows, places)).min(axis=1)
-        stated = (points[:, None] == self.stated(context)).all(axis=2).any(axis=1)  # not by distances: see `stated`
-        upper[stated] = np.minimum(upper[stated], 0.0)
-        return upper
+        """Returns L and U at points `(n, d)` under a context, each `(n, m)` (see `Cones.bounds`)."""
+        return self.cones(context).bounds(points)
 
     def certified(self, points: Array, context: Array | None) -> Mask:
         """Returns a mask `(n,)` of the certified points."""
         if self._refuting is not None:
             return np.zeros(len(points), dtype=bool)
-        return allowed(*self.bounds(points, context))
+        return self.cones(context).holds(points)
 
     def proofs(self, point: Array, context: Array | None) -> tuple[str, ...]:
         """Returns the proof that each constraint holds at a point, in words. Without one, `start` states it."""
@@ -393,7 +374,7 @@ class SlopeState(Copyable, DualState):
         """
         if self.arms is None or self.arms.shape[1] < self.metrics[0].weights.size:
             return 0.0
-        others = self.arms[~(self.arms[:, None] == self.start[None]).all(axis=2).any(axis=1)]
+        others = self.arms[~among(self.arms, self.start)]
         if not len(others):
             return 0.0
         far = np.max([metric(others, self.start) for metric in self.metrics], axis=0)
@@ -435,11 +416,6 @@ def _up(value: float) -> float:
     """Returns the next number of three digits, but for rounding."""
     unit = 10.0 ** (math.floor(math.log10(value)) - 2) if 0.0 < value < math.inf else 1.0
     return math.ceil(value / unit * (1.0 - SLACK)) * unit if math.isfinite(value) else value
-
-
-def allowed(lower: Array, upper: Array) -> Mask:
-    """Returns a mask `(n,)` of the points with bounds `(n, m)` that may be played."""
-    return np.asarray((upper <= 0.0).all(axis=1) & (lower <= 0.0).all(axis=1))
 
 
 def judged_by_slopes(scores: Array, view: TableView | PointView) -> Array:
@@ -492,7 +468,7 @@ def _step(
     hope = ((upper[places] - told[places] + std[places]) / sizes).max(axis=1)
     places = places[np.argsort(-hope, kind="stable")[:MOST_PLACES]]
     rows = state.rows(view.points, view.context)
-    awaited = np.flatnonzero((view.points[:, None] == state.open_points(view.context)).all(axis=2).any(axis=1))
+    awaited = np.flatnonzero(among(view.points, state.open_points(view.context)))
     gap, gain = np.zeros(len(goals)), np.zeros((len(places), len(goals)))
     for j, (metric, factor) in enumerate(zip(state.metrics, state.factors(view.context), strict=True)):
         ahead = told[awaited, j][:, None] + factor * metric(rows[awaited], rows[goals])

@@ -5,12 +5,12 @@
 | x_i | `places` | answered points, after their contexts | (k, D) |
 | u_ij, l_ij | `ceilings`, `floors` | largest and smallest value of g_j at x_i | (k, m) |
 | d_j | `metrics` | largest change of g_j from one point to another | |
-| U_j(x) | `upper` | min_i u_ij + c d_j(x_i, x) | (n, m) |
+| U_j(x) | `upper` | min_i u_ij + c_j d_j(x_i, x) | (n, m) |
 | r_j(x) | `rooms` | -U_j(x), how much g_j may rise from a certified point x | (n, m) |
-| w_j | | c times the slope of g_j in each column that moves, per side of the domain | (p,) |
+| w_j | | c_j times the slope of g_j in each column that moves, per side of the domain | (p,) |
 
-U_j rises by at most c d_j(x, x') from x to x'. So all points with c d_j(x, x') <= r_j(x) for all j are certified as x
-is: a weighted L1 ball. Every result of this module was certified by `upper` itself, after all rounding.
+U_j rises by at most c_j d_j(x, x') from x to x'. So all points with c_j d_j(x, x') <= r_j(x) for all j are certified
+as x is: a weighted L1 ball. Every result of this module was certified by `upper` itself, after all rounding.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy.typing as npt
 from ..._utils.checks import Array, IndexArray
 from ..._utils.randomness import Draws
 from ..distances import Metric
-from ..domain import Box, Space, distinct
+from ..domain import Box, Space, among, distinct
 from .boxes import AcquisitionFunction, coarse, real_columns
 from .designs import clipped, leading_options, neighbours
 
@@ -45,6 +45,11 @@ ALTERNATIONS = 3  # largest number of alternations between real columns and othe
 SWEEPS = 4  # projections onto the ball of each constraint in turn
 
 
+def allowed(lower: Array, upper: Array) -> Mask:
+    """Returns a mask `(n,)` of the points with bounds `(n, m)` that are certified."""
+    return np.asarray(((upper <= 0.0) & (lower <= 0.0)).all(axis=1))
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class Cones:
@@ -55,7 +60,7 @@ class Cones:
         places: (context, point) rows where bounds are known, `(k, D)`.
         ceilings: upper bound of each constraint there, `(k, m)`.
         floors: lower bounds, `(k, m)`.
-        caution: c, the factor of distances in upper bounds.
+        factors: c_j, the factor of distances in upper bounds, `(m,)`.
         context: context of the points, `(c,)`, or None.
         stated: points at which all constraints are stated to be at most 0, `(s, d)`, or None.
     """
@@ -64,7 +69,7 @@ class Cones:
     places: Array
     ceilings: Array
     floors: Array
-    caution: float = 1.0
+    factors: Array
     context: Array | None = None
     stated: Array | None = None
 
@@ -85,50 +90,52 @@ class Cones:
             rows = np.hstack([np.broadcast_to(self.context, (len(points), self.before)), points])
         return self.metrics[j](rows, self.places if places is None else places)
 
+    def bounds(self, points: Array) -> tuple[Array, Array]:
+        """Returns L_j = max_i l_ij - d_j(x_i, x) and U_j, each `(n, m)`, infinite where no place says anything."""
+        lower, upper = np.empty((len(points), len(self.metrics))), np.empty((len(points), len(self.metrics)))
+        for j, (low, high) in enumerate(zip(self.floors.T, self.ceilings.T, strict=True)):
+            far = self.distances(points, j)
+            lower[:, j], upper[:, j] = (low - far).max(axis=1), (high + self.factors[j] * far).min(axis=1)
+        if self.stated is not None:  # Not by distances: in a context with a missing value nothing is near.
+            stated = among(points, self.stated)
+            upper[stated] = np.minimum(upper[stated], 0.0)
+        return lower, upper
+
     def upper(self, points: Array) -> Array:
         """Returns U_j, `(n, m)`."""
-        each = [(u + self.caution * self.distances(points, j)).min(axis=1) for j, u in enumerate(self.ceilings.T)]
-        found = np.stack(each, axis=1)
-        if self.stated is not None:
-            stated = (points[:, None] == self.stated).all(axis=2).any(axis=1)
-            found[stated] = np.minimum(found[stated], 0.0)
-        return found
-
-    def lower(self, points: Array) -> Array:
-        """Returns L_j = max_i l_ij - d_j(x_i, x), `(n, m)`."""
-        each = [(low - self.distances(points, j)).max(axis=1) for j, low in enumerate(self.floors.T)]
-        return np.stack(each, axis=1)
+        return self.bounds(points)[1]
 
     def holds(self, points: Array) -> Mask:
         """Returns which points are certified, `(n,)`."""
-        return np.asarray(((self.upper(points) <= 0.0) & (self.lower(points) <= 0.0)).all(axis=1))
+        return allowed(*self.bounds(points))
 
     def narrowed(self, points: Array, lower: Array) -> Array:
         """Returns max(L_j, min(lower_j, U_j)) for lower bounds `(m, n)` of another kind, `(m, n)`."""
-        return np.asarray(np.maximum(self.lower(points).T, np.minimum(lower, self.upper(points).T)))
+        least, upper = self.bounds(points)
+        return np.asarray(np.maximum(least.T, np.minimum(lower, upper.T)))
 
     def narrowed_slopes(self, points: Array, lower: Array, slopes: list[Array]) -> tuple[Array, list[Array]]:
         """Returns the same with its gradients `(n, d)`, given those of the other bounds."""
         found, rises = lower.copy(), []
         for j, (metric, rise) in enumerate(zip(self.metrics, slopes, strict=True)):
             far = self.distances(points, j)
-            above, below = self.ceilings[:, j] + self.caution * far, self.floors[:, j] - far
+            above, below = self.ceilings[:, j] + self.factors[j] * far, self.floors[:, j] - far
             upper, least = above.min(axis=1), below.max(axis=1)
             by_lower = least >= np.minimum(lower[j], upper)
             by_upper = ~by_lower & (upper < lower[j])
             nearest = np.where(by_upper, above.argmin(axis=1), below.argmax(axis=1))
             away = np.sign(points - self.points[nearest]) * metric.weights[self.before :]
             found[j] = np.maximum(least, np.minimum(lower[j], upper))
-            rises.append(np.where(by_lower[:, None], -away, np.where(by_upper[:, None], self.caution * away, rise)))
+            rises.append(np.where(by_lower[:, None], -away, np.where(by_upper[:, None], self.factors[j] * away, rise)))
         return found, rises
 
     def between(self, points: Array, others: Array) -> Array:
-        """Returns c d_j of points `(n, d)` and other points `(k, d)` under the context, `(n, k, m)`."""
+        """Returns c_j d_j of points `(n, d)` and other points `(k, d)` under the context, `(n, k, m)`."""
         places = others
         if self.context is not None:
             places = np.hstack([np.broadcast_to(self.context, (len(others), self.before)), others])
         found = np.stack([self.distances(points, j, places) for j in range(len(self.metrics))], axis=2)
-        return np.asarray(self.caution * found)
+        return np.asarray(self.factors * found)
 
 
 @final
@@ -143,11 +150,11 @@ class CertifiedSearch:
     def __init__(self, domain: Box | Space, cones: Cones) -> None:
         self.domain, self.cones = domain, cones
         self.span = domain.upper - domain.lower
-        weights = cones.caution * np.array([metric.weights[cones.before :] for metric in cones.metrics])
+        weights = cones.factors[:, None] * np.array([metric.weights[cones.before :] for metric in cones.metrics])
         self.moving: IndexArray = np.flatnonzero(real_columns(domain) & (weights > 0.0).all(axis=0))
         self.weights = weights[:, self.moving] * self.span[self.moving]  # w_j, (m, p)
         grains = np.array([metric.grains[cones.before :] for metric in cones.metrics])
-        self.grains = cones.caution * grains[:, self.moving].sum(axis=1)  # (m,)
+        self.grains = cones.factors * grains[:, self.moving].sum(axis=1)  # (m,)
         known = distinct(cones.points)
         inside = ((known >= domain.lower) & (known <= domain.upper) & (domain.snap(known) == known)).all(axis=1)
         self.places = self.kept(known[inside])  # those that are certified, (k, d)
@@ -304,7 +311,7 @@ class CertifiedSearch:
         """Returns points `(n, d)` with their moving columns projected onto the nearest ball of each constraint."""
         for _ in range(1 if len(self.weights) == 1 else SWEEPS):
             for j, weights in enumerate(self.weights):
-                whole = self.cones.caution * self.cones.distances(points, j)
+                whole = self.cones.factors[j] * self.cones.distances(points, j)
                 offsets = (points[:, None, self.moving] - self.cones.points[None, :, self.moving]) / self.span[
                     self.moving
                 ]
