@@ -136,8 +136,8 @@ DEFECTS = (
     ),
     Defect(
         "gp/likelihood",
-        "gradient = -z / self.spread - 1.0",
-        "gradient = -z / self.spread + 1.0",
+        "gradient = -z / spread - 1.0",
+        "gradient = -z / spread + 1.0",
         "test_fitting.py",
         "a sign in the gradient of the prior",
     ),

@@ -9,7 +9,7 @@ from sklearn.gaussian_process import kernels as sk
 
 import nilregret as nr
 from nilregret import serialize
-from nilregret.gp import fitting, likelihood
+from nilregret.gp import descent, fitting, likelihood
 from nilregret.gp import likelihood as priors
 from nilregret.testing.driver import central_differences
 
@@ -178,6 +178,20 @@ def test_a_fit_is_a_local_maximum(kernel, prior):
                                atol=1e-5)  # fmt: skip
 
 
+def test_without_the_core_of_scipy_a_fit_is_equal_to_the_bit(monkeypatch):
+    X, y = draw(40, 2, 3)
+
+    def fits():
+        kernel = nr.Matern(2.5, [0.5, 0.5])
+        return [nr.gp.fit(kernel, X, y, noise=0.1, fit_noise=known, bounds=bounds) for known, bounds in cases]
+
+    cases = [(True, {}), (False, {"lengthscale": (0.1, 1.0)}), (False, {"lengthscale": (1, 1), "scale": (1, 1)})]
+    assert descent._core() is not None
+    expected = fits()
+    monkeypatch.setattr(descent, "_core", lambda: None)
+    assert fits() == expected
+
+
 def test_the_prior_is_the_one_of_the_paper():
     # Few points say little: with the noise and everything else at hand, the posterior is the likelihood times these.
     X, y = draw(10, 4, 0)
@@ -221,7 +235,7 @@ def test_related_lengthscales_vary_about_a_shared_one():
     rng = np.random.default_rng(0)
     one, other = rng.normal(mode, 1.0, (2, 6))
     one[4:] = other[4:]  # scale and noise
-    here, there = (ours.log_density(theta)[0] for theta in (one, other))
+    here, there = (ours.density()(theta)[0] for theta in (one, other))
     assert here - there == pytest.approx(related.logpdf(one[:4]) - related.logpdf(other[:4]))
     drawn = ours.draw(300, rng)
     assert np.corrcoef(drawn[:, 0], drawn[:, 1])[0, 1] == pytest.approx(0.8, abs=0.1)

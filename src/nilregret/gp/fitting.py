@@ -36,7 +36,8 @@ from ..errors import InvalidInput, warn
 from ..kernels import Kernel, check_kernel
 from ..kernels.factorization import first_largest
 from ..serialize import described
-from .likelihood import PRIORS, Data, Evaluated, Marginal, Prior, checked, merged, prior_of
+from .descent import descend
+from .likelihood import PRIORS, Data, Density, Evaluated, Marginal, Prior, checked, merged, prior_of
 
 MOST_RESTARTS = 1000
 LEAST_STD = 1e-200  # smallest standard deviation of rewards: numbers divided by it must not overflow
@@ -226,6 +227,14 @@ class _Climb(NamedTuple):
     message: str
 
 
+class _Point(NamedTuple):
+    log_likelihood: float
+    mean: float
+    ridge: float
+    loss: float
+    gradient: Array  # of the loss
+
+
 @final
 @dataclass(frozen=True)
 class _Problem:
@@ -239,6 +248,15 @@ class _Problem:
     @cached_property
     def _likelihood(self) -> Marginal:
         return Marginal(self.kernel, self.data, ridges=RIDGES, fit_mean=self.fit_mean)
+
+    @cached_property
+    def _density(self) -> Density:
+        return self.prior.density()
+
+    @cached_property
+    def _points(self) -> dict[bytes, _Point]:
+        """Points evaluated so far by theta, since ends of climbs are asked for again."""
+        return {}
 
     def evaluate(self, theta: Array) -> Evaluated:
         result = self._likelihood(theta)
@@ -257,30 +275,28 @@ class _Problem:
         drawn = rest[rng.permutation(len(rest))[: size - spread]]
         return replace(self, data=self.data.part(np.sort(np.concatenate([apart, drawn]))))
 
+    def at(self, theta: Array) -> _Point:
+        """Returns the likelihood and the loss, from memory where theta is known."""
+        found = self._points.get(key := theta.tobytes())
+        if found is None:
+            value, slopes, mean, ridge = self.evaluate(theta)
+            density, gradient = self._density(theta)
+            found = self._points[key] = _Point(value, mean, ridge, -value - density, -slopes() - gradient)
+        return found
+
     def loss(self, theta: Array) -> tuple[float, Array]:
         """Returns minus the log posterior and its gradient."""
-        likelihood = self.evaluate(theta)
-        value, gradient = self.prior.log_density(theta)
-        return -likelihood.value - value, -likelihood.gradient() - gradient
+        return self.at(theta)[-2:]
 
     def log_posterior(self, theta: Array) -> float:
         """Returns the log posterior alone, which costs a third of its gradient."""
-        return self.evaluate(theta).value + self.prior.log_density(theta)[0]
+        return self.evaluate(theta).value + self._density(theta)[0]
 
     def climb(self, start: Array, tolerance: float = TOLERANCE) -> _Climb:
         """Returns the local maximum that L-BFGS-B reaches from a start."""
-        from scipy.optimize import minimize
-
-        found = minimize(
-            self.loss,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=list(zip(self.prior.low, self.prior.high, strict=True)),
-            options={"maxiter": 200, "ftol": tolerance, "gtol": 1e-3},
-        )
-        converged = bool(found.success) or self._is_flat(found.x)
-        return _Climb(found.x, -float(found.fun), converged, int(found.nfev), str(found.message))
+        found = descend(self.loss, start, self.prior.low, self.prior.high, tolerance)
+        converged = found.converged or self._is_flat(found.at)
+        return _Climb(found.at, -found.value, converged, found.evaluations, found.message)
 
     def _is_flat(self, theta: Array) -> bool:
         """Returns True if the projected gradient is small.
@@ -291,7 +307,7 @@ class _Problem:
         return bool(np.abs(left).max() <= 1e-2)
 
     def result(self, theta: Array, *, converged: bool, message: str) -> Fit:
-        log_likelihood, _, mean, ridge = self.evaluate(theta)
+        log_likelihood, mean, ridge, *_ = self.at(theta)
         if ridge:
             message += f" The covariance of the rewards was singular to rounding; a ridge of {ridge:g} was added."
         return Fit(
@@ -299,7 +315,7 @@ class _Problem:
             noise=math.exp(0.5 * theta[-1]),
             mean=mean,
             log_likelihood=log_likelihood,
-            log_posterior=log_likelihood + self.prior.log_density(theta)[0],
+            log_posterior=log_likelihood + self._density(theta)[0],
             converged=converged,
             message=message,
         )

@@ -172,14 +172,16 @@ class Marginal:
         fit_mean: True for the constant mean of highest likelihood, otherwise the mean is 0.
     """
 
+    _known: Array | None
+
     def __init__(self, kernel: Kernel, data: Data, *, ridges: tuple[float, ...], fit_mean: bool = False) -> None:
         from scipy.linalg.blas import dsyr  # slow to import
-        from scipy.linalg.lapack import dpotri, dpotrs
+        from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
-        self._dsyr, self._dpotri, self._dpotrs = dsyr, dpotri, dpotrs
+        self._dsyr, self._dpotrf, self._dpotri, self._dpotrs = dsyr, dpotrf, dpotri, dpotrs
         self._matrices, self._ridges, self._fit_mean = kernel.matrices(data.points), ridges, fit_mean
         self._means, self._shares = data.means, 1.0 / data.counts
-        self._known: Array | float = 0.0
+        self._ones, self._known = np.ones(len(data.means)), None
         if data.known is not None:
             self._shares = np.where(np.isnan(data.known), self._shares, 0.0)
             self._known = np.nan_to_num(data.known)
@@ -194,12 +196,13 @@ class Marginal:
         log_s = theta.item(-1)
         s = math.exp(log_s)
         K, pullback = self._matrices(theta[:-1])
-        factor, ridge = _factor(K, s * self._shares + self._known, self._ridges)
+        noise = s * self._shares
+        factor, ridge = self._factor(K, noise if self._known is None else noise + self._known)
         if factor is None:
             return None
         mean, centred = 0.0, self._means
         if self._fit_mean:
-            ones, _ = self._dpotrs(factor, np.ones(len(centred)), lower=1)
+            ones, _ = self._dpotrs(factor, self._ones, lower=1)
             mean = float(ones @ centred) / float(ones.sum())
             centred = centred - mean
         alpha, _ = self._dpotrs(factor, centred, lower=1)
@@ -211,27 +214,32 @@ class Marginal:
             inverse, _ = self._dpotri(factor, lower=1, overwrite_c=1)
             # C^{-1} - alpha alpha^T below the diagonal and 0 above it. Every pair counts once and the diagonal by a
             # half, which is the 1/2 of eq. 5.9.
-            below = self._dsyr(-1.0, alpha, lower=1, a=inverse, overwrite_a=1)
-            halved = np.einsum("ii->i", below)  # a view
+            below = self._dsyr(-1.0, alpha, lower=1, a=inverse, overwrite_a=1).T
+            halved = _diagonal(below)
             halved *= 0.5
-            by_noise = 0.5 * (self._scatter / s - self._repeats) - s * float(halved @ self._shares)
-            return np.append(-pullback(below.T), by_noise)
+            result = np.empty(len(theta))
+            np.negative(pullback(below), out=result[:-1])
+            result[-1] = 0.5 * (self._scatter / s - self._repeats) - s * float(halved @ self._shares)
+            return result
 
         return Evaluated(value, gradient, mean, ridge)
 
+    def _factor(self, K: Array, noise: Array) -> tuple[Array | None, float]:
+        """Returns the lower Cholesky factor of K + diag(noise) + ridge, zero above the diagonal, and the ridge."""
+        for ridge in self._ridges:
+            C = K.copy()
+            diagonal = _diagonal(C)
+            diagonal += noise + ridge * float(K.diagonal().mean()) if ridge else noise
+            # LAPACK is column-major and C is symmetric, so LAPACK works on the transpose in place.
+            factor, failed = self._dpotrf(C.T, lower=1, overwrite_a=1)
+            if not failed:
+                return factor, ridge
+        return None, math.inf
 
-def _factor(K: Array, noise: Array, ridges: tuple[float, ...]) -> tuple[Array | None, float]:
-    """Returns the lower Cholesky factor of K + diag(noise) + ridge, zero above the diagonal, and the ridge."""
-    from scipy.linalg.lapack import dpotrf
 
-    for ridge in ridges:
-        C = K.copy()
-        np.einsum("ii->i", C)[:] += noise + ridge * float(K.diagonal().mean()) if ridge else noise
-        # LAPACK is column-major and C is symmetric, so LAPACK works on the transpose in place.
-        factor, failed = dpotrf(C.T, lower=1, overwrite_a=1)
-        if not failed:
-            return factor, ridge
-    return None, math.inf
+def _diagonal(matrix: Array) -> Array:
+    """Returns a view of the diagonal of a C-contiguous matrix."""
+    return matrix.reshape(-1)[:: len(matrix) + 1]
 
 
 PERIOD_SPREAD = 0.1  # prior standard deviation of the logarithm of a fitted period, about the given period
@@ -260,6 +268,9 @@ PRIORS = {
     "moderate": LogNormals((0.14, 0.7), (0.0, 3.0), 1e-6),
     "related": LogNormals((math.sqrt(2.0), math.sqrt(3.0)), (0.0, 3.0), 1e-10, related=(0.5, 1.0)),
 }
+
+
+Density = Callable[[Array], tuple[float, Array]]
 
 
 class Prior(NamedTuple):
@@ -293,22 +304,30 @@ class Prior(NamedTuple):
         low, high = np.append(self.low[:-1], value), np.append(self.high[:-1], value)
         return self._replace(low=low, high=high)
 
-    def log_density(self, theta: Array) -> tuple[float, Array]:
-        """Returns the log density of exp(theta), log-normal, and its gradient in theta.
+    def density(self) -> Density:
+        """Returns the log density of exp(theta), log-normal, and its gradient in theta, as a function of theta.
 
         With related lengthscales it is the density up to a constant factor.
         """
         if not self.informative:
-            return 0.0, np.zeros(len(theta))
-        z = (theta - self.location) / self.spread
-        value = -0.5 * float(z @ z) - float(np.sum(theta + np.log(self.spread))) - 0.5 * len(theta) * LOG_2PI
-        gradient = -z / self.spread - 1.0
-        if count := len(self.related):  # The average has this variance in place of a share of the others'.
-            spread, average = float(self.spread[self.related[0]]), float((theta - self.mode)[self.related].mean())
-            excess = count / spread**2 - 1.0 / self.shared**2
-            value += 0.5 * excess * average**2 + math.log(spread / (self.shared * math.sqrt(count)))
-            gradient[self.related] += excess * average / count
-        return value, gradient
+            return lambda theta: (0.0, np.zeros(len(theta)))
+        location, spread, logs, mode = self.location, self.spread, np.log(self.spread), self.mode
+        related, constant = self.related, 0.5 * len(self.location) * LOG_2PI
+        if count := len(related):  # The average has a variance of its own in place of a share of the others'.
+            one = float(spread[related[0]])
+            excess, change = count / one**2 - 1.0 / self.shared**2, math.log(one / (self.shared * math.sqrt(count)))
+
+        def density(theta: Array) -> tuple[float, Array]:
+            z = (theta - location) / spread
+            value = -0.5 * float(z @ z) - float((theta + logs).sum()) - constant
+            gradient = -z / spread - 1.0
+            if count:
+                average = float((theta - mode)[related].sum()) / count
+                value += 0.5 * excess * average**2 + change
+                gradient[related] += excess * average / count
+            return value, gradient
+
+        return density
 
     def draw(self, count: int, rng: Draws) -> Array:
         """Returns random parameters `(count, p + 1)` for starts, which may be out of bounds.

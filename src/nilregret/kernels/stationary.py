@@ -60,27 +60,44 @@ class Pairs:
     matrix.
     """
 
-    def __init__(self, points: Array) -> None:
-        from scipy.spatial.distance import pdist, squareform  # slow to import
+    _kept: Array | None
 
-        self._pdist, self._squareform = pdist, squareform
+    def __init__(self, points: Array) -> None:
         self._width, self._varying = points.shape[1], varying(points, points[:0])
+        self._all = isinstance(self._varying, slice)
         points = points[:, self._varying]
         self._points = points - points[:1]  # an origin among the points
         n, d = points.shape
-        self._kept: Array | None = None
-        if n * (n - 1) // 2 * d <= MOST_KEPT:
-            spans = np.ptp(points, axis=0) if n else np.ones(d)
-            self._spans = np.where(spans > 0.0, spans, 1.0)
-            columns = (self._points / self._spans).T
-            self._kept = np.array([pdist(column[:, None], "sqeuclidean") for column in columns])
+        self._count, self._kept = n, None
+        if n * (n - 1) // 2 * d > MOST_KEPT:
+            from scipy.spatial.distance import pdist, squareform  # slow to import
+
+            self._pdist, self._squareform = pdist, squareform
+            return
+        first, second = np.triu_indices(n, 1)
+        self._above, self._below = n * first + second, n * second + first  # positions of the pairs in a flat matrix
+        spans = np.ptp(points, axis=0) if n else np.ones(d)
+        self._spans = np.where(spans > 0.0, spans, 1.0)
+        columns = np.ascontiguousarray((self._points / self._spans).T)
+        self._kept = np.square(columns.take(first, axis=1) - columns.take(second, axis=1))
 
     def squares(self, unit: Array) -> Array:
         """Returns r^2 of each pair, as a fresh array."""
         unit = self._of_varying(unit)
         if self._kept is None:
             return np.asarray(self._pdist(self._points / unit, "sqeuclidean"))
-        return np.asarray(self._rates(unit) @ self._kept)
+        return np.asarray(np.dot(self._rates(unit), self._kept))
+
+    def matrix(self, values: Array, diagonal: float) -> Array:
+        """Returns the symmetric matrix `(n, n)` of values of the pairs."""
+        if self._kept is None:
+            matrix: Array = self._squareform(values, checks=False)
+            flat = matrix.reshape(-1)
+        else:
+            flat = np.empty(self._count**2)
+            flat[self._above] = flat[self._below] = values
+        flat[:: self._count + 1] = diagonal
+        return flat.reshape(self._count, self._count)
 
     def sums(self, values: Array, weights: Array, unit: Array) -> Array:
         """Returns sum_ij weights_ij * value_ij * (x_ik - x_jk)^2 / l_k^2 of each column k, `(d,)`.
@@ -90,12 +107,14 @@ class Pairs:
             weights: `(n, n)`.
             unit: lengthscales.
         """
+        if self._all:
+            return self._sums(values, weights, unit)
         result = np.zeros(self._width)
         result[self._varying] = self._sums(values, weights, self._of_varying(unit))
         return result
 
     def _of_varying(self, unit: Array) -> Array:
-        return unit[self._varying] if len(unit) == self._width else unit
+        return unit if self._all or len(unit) != self._width else unit[self._varying]
 
     def _sums(self, values: Array, weights: Array, unit: Array) -> Array:
         if self._kept is None:
@@ -106,12 +125,17 @@ class Pairs:
             sums = (G.sum(axis=0) + G.sum(axis=1)) @ scaled**2
             sums -= 2.0 * np.einsum("ik,ik->k", scaled, G @ scaled)
             return np.asarray(sums)
-        values = values * self._squareform(weights + weights.T, checks=False)
-        return np.asarray(self._rates(unit) * (self._kept @ values))
+        flat = weights.ravel()
+        both = flat.take(self._above) + flat.take(self._below)
+        both *= values
+        return np.asarray(self._rates(unit) * np.dot(self._kept, both))
 
     def _rates(self, unit: Array) -> Array:
         """Returns the square of the number of lengthscales in the span of each column, `(d,)`."""
-        return np.square(np.minimum(self._spans / unit, MOST_LENGTHS))
+        rates = self._spans / unit
+        np.minimum(rates, MOST_LENGTHS, out=rates)
+        rates *= rates
+        return rates
 
 
 FAR = 1e5  # s / nu beyond which every Matern kernel is 0 to the last digit
@@ -265,8 +289,6 @@ class Stationary(Spectral):
     @final
     def matrices(self, X: npt.ArrayLike) -> Matrices:
         """Returns K, and the pullback by log lengthscales and log scale, by log parameters."""
-        from scipy.spatial.distance import squareform  # slow to import
-
         points = points_array("X", X)
         self._unit(points)  # lengthscales must be as many as columns
         pairs, each_own = Pairs(points), isinstance(self.lengthscale, tuple)
@@ -275,15 +297,14 @@ class Stationary(Spectral):
             given = np.exp(values)
             unit, scale = given[:-1], given.item(-1)
             value, slope = self.profile(pairs.squares(unit))
-            matrix: Array = squareform(value, checks=False)
-            matrix *= scale
-            np.einsum("ii->i", matrix)[:] = scale
+            matrix = pairs.matrix(value if scale == 1.0 else value * scale, scale)
 
             def pullback(weights: Array) -> Array:
                 columns = pairs.sums(slope(), weights, unit)
-                columns *= scale
-                lengthscales = columns if each_own else columns.sum(keepdims=True)
-                return np.append(lengthscales, np.vdot(weights, matrix))
+                result = np.empty(len(values))
+                result[:-1] = scale * (columns if each_own else columns.sum())
+                result[-1] = np.vdot(weights, matrix)
+                return result
 
             return matrix, pullback
 
