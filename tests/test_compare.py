@@ -1,6 +1,7 @@
 """`compare`: paired runs, their table, and its pictures."""
 
 import math
+import re
 from functools import partial
 from typing import NamedTuple
 
@@ -226,12 +227,50 @@ def test_html_escapes_names(compared):
     assert "&lt;b&gt;" in shown
 
 
+def test_the_table_for_a_paper(compared):
+    runs = {f"{name} & 5%_": run for name, run in compared.runs["environment"].items()}
+    found = Comparison(
+        runs={"a_1": runs, "b": runs},
+        seeds=compared.seeds,
+        rounds=15,
+        seconds={"a_1": dict.fromkeys(runs, 0.1), "b": dict.fromkeys(runs, 0.1)},
+    )
+    text = found.to_latex(caption="", label="tab:a")
+    assert text.startswith(r"\begin{table}")
+    assert text.count(r"\midrule") == text.count(r"\multicolumn{6}{l}{\emph{") == 2
+    assert r"\emph{a\_1}" in text
+    assert r"\caption{a\_1: 6 seeds, 15 rounds. " in text
+    assert r"\label{tab:a}" in text
+    rows = [line.removesuffix(r" \\").split(" & ") for line in compared.to_latex().splitlines() if "$" in line]
+    assert [row[0] for row in rows] == list(POLICIES)
+    least = min(compared.table, key=lambda row: row.cumulative_regret)
+    assert [r"\mathbf" in row[1] for row in rows] == [row == least for row in compared.table]
+    for row, (name, *cells) in zip(compared.table, rows, strict=True):
+        assert float(re.search(r"[\d.]+", cells[0])[0]) == pytest.approx(row.cumulative_regret, rel=0.05), name
+        assert (cells[1] == "") == (row == least)
+    assert "GP-UCB \\& 5\\%\\_ &" in text
+    with pytest.raises(InvalidInput, match="`label` needs a `caption`"):
+        compared.to_latex(label="tab:a")
+    with pytest.raises(InvalidInput, match="`caption` is 3"):
+        compared.to_latex(caption=3)
+
+
+def test_one_environment_of_several_is_drawn(compared):
+    two = Comparison(
+        runs=dict.fromkeys("ab", compared.runs["environment"]), seeds=compared.seeds, rounds=15, seconds={}
+    )
+    assert len(two.plot().axes) == 2
+    assert len(two.plot(environment="b").axes) == 1
+    with pytest.raises(InvalidInput, match="`environment` is 'c'"):
+        two.plot(environment="c")
+
+
 def boxes(figure, ax):
     figure.draw_without_rendering()
     return [Text.get_window_extent(text) for text in ax.texts]  # Without the line to it.
 
 
-@pytest.mark.parametrize("options", [{}, {"kind": "simple", "width": "text"}, {"scale": "inset"}, {"height": 1.2}])
+@pytest.mark.parametrize("options", [{}, {"kind": "simple", "width": "page"}, {"scale": "inset"}, {"height": 1.2}])
 def test_labels_do_not_overlap_and_stay_in_the_picture(compared, options):
     run = compared.runs["environment"]["EI"]
     figure = nr.plots.regret(
@@ -280,7 +319,7 @@ def test_a_panel_for_each_environment_and_one_legend(compared):
     three = Comparison(
         runs=dict.fromkeys("abcd", compared.runs["environment"]), seeds=compared.seeds, rounds=15, seconds={}
     )
-    figure = three.plot(width="text")
+    figure = three.plot(width="page")
     assert [ax.get_title() for ax in figure.axes[:4]] == list("abcd")
     assert len(figure.legends) == 1
 
@@ -292,7 +331,7 @@ def test_files_for_papers(compared, tmp_path):
         assert (tmp_path / f"one{ending}").read_bytes() == (tmp_path / f"two{ending}").read_bytes()
     assert b"/FontFile2" in (tmp_path / "one.pdf").read_bytes()  # A TrueType font is embedded.
     assert b"<text" not in (tmp_path / "one.svg").read_bytes()
-    assert compared.plot(width="text").get_figwidth() == 6.8
+    assert compared.plot(width="page").get_figwidth() == 6.8
     with pytest.raises(InvalidInput, match="its ending names the format"):
         compared.plot(tmp_path / "one.docx")
 
@@ -304,7 +343,7 @@ def test_files_for_papers(compared, tmp_path):
         (partial(nr.plots.regret, {"a": 3}), "has 3 under 'a'"),
         (partial(nr.plots.regret, 3), "`runs` is 3"),
         (partial(nr.plots.regret, {"a": run_of([[1.0]])}, kind="total"), "`kind` is 'total'"),
-        (partial(nr.plots.regret, {"a": run_of([[1.0]])}, width="page"), "`width` is 'page'"),
+        (partial(nr.plots.regret, {"a": run_of([[1.0]])}, width="text"), "`width` is 'text'"),
     ],
 )
 def test_wrong_input_of_the_picture(call, message):

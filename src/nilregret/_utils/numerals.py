@@ -7,6 +7,7 @@ point are never rounded away. Sizes of ten million and more, and below 0.0001, h
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterable, Sequence
 from html import escape
 
@@ -106,3 +107,29 @@ def _text(value: object) -> str:
     """Returns a value in few digits, escaped. None is an empty cell."""
     text = "" if value is None else numeral(value) if isinstance(value, float) else str(value)
     return escape(text).replace("\n", "<br>")
+
+
+_ESCAPED = {mark: "\\" + mark for mark in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+}  # fmt: skip
+_NUMBER = re.compile(r"(?<![\w.])([+-]?(?:inf|\d+(?:\.\d+)?))(?:e(-?\d+))?(?![\w.])")
+
+
+def latex_text(text: str) -> str:
+    """Returns text for LaTeX, with its special characters escaped."""
+    return "".join(_ESCAPED.get(mark, mark) for mark in text)
+
+
+def latex_cell(text: str, *, bold: bool = False) -> str:
+    r"""Returns a cell of a LaTeX table: numbers in mathematics, so that a minus is one, and the rest escaped.
+
+    >>> print(latex_cell("+1.5 [-2e-5, 3]"), latex_cell("7 ± 2%", bold=True))
+    $+1.5$ [$-2 \times 10^{-5}$, $3$] $\mathbf{7} \pm \mathbf{2}$\%
+    """
+
+    def number(found: re.Match[str]) -> str:
+        said = found[1].replace("inf", r"\infty")
+        said += rf" \times 10^{{{found[2]}}}" if found[2] else ""
+        return rf"$\mathbf{{{said}}}$" if bold else f"${said}$"
+
+    return _NUMBER.sub(number, latex_text(text)).replace("$ ± $", r" \pm ")

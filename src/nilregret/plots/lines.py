@@ -25,7 +25,7 @@ DASHES: tuple[Any, ...] = (
     "-", (0, (5, 1.6)), (0, (1, 1.1)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)), (0, (9, 3)), (0, (1, 3)),
     (0, (2, 2)),
 )  # fmt: skip
-WIDTHS = {"column": 3.3, "text": 6.8}  # Inches, of one column and of the whole text of a page.
+WIDTHS = {"column": 3.3, "page": 6.8}  # Inches, of one column and of all columns of a page.
 PAPER = {
     "font.size": 8.0, "axes.titlesize": 8.0, "axes.labelsize": 8.0, "legend.fontsize": 7.5, "xtick.labelsize": 7.0,
     "ytick.labelsize": 7.0, "axes.spines.top": False, "axes.spines.right": False, "axes.linewidth": 0.6,
@@ -61,7 +61,7 @@ def paper_style() -> AbstractContextManager[None]:
 
 
 def inches(width: str | float) -> float:
-    """Returns a width in inches: that of a column, of the text, or a number."""
+    """Returns a width in inches: that of a column, of the page, or a number."""
     if isinstance(width, str):
         return WIDTHS[one_of("width", width, WIDTHS, why="It may also be a number of inches.")]
     return number("width", width, low=1.0, high=60.0, why="It is in inches.")

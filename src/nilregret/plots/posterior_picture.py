@@ -66,7 +66,7 @@ def posterior(
         channel: number of an output: objectives first, then constraints.
         of: the same, or the name of an objective, text of a constraint, or name of a metric (see `slices`). None for
             the reward, or a panel for each objective.
-        width: inches, or "column" or "text" of a paper.
+        width: inches, or "column" or "page" of a paper.
         label: label of the vertical axis. The default is "reward", "loss", the constraint or the metric.
 
     Raises:

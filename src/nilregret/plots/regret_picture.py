@@ -78,14 +78,14 @@ def regret(
     >>> world = nr.Environment(lambda x: x[:, 0], domain=arms, noise=0.1)
     >>> policies = {"UCB": nr.gp_ucb(arms, kernel, noise=0.1), "EI": nr.expected_improvement(arms, kernel, noise=0.1)}
     >>> result = nr.compare(policies, world, rounds=10, seeds=range(4))
-    >>> figure = nr.plots.regret(result, kind="simple", width="text")
+    >>> figure = nr.plots.regret(result, kind="simple", width="page")
 
     Args:
         runs: result of `nilregret.compare`, one run, or runs by name. By name of the environment and then by name of
             the contender, there is a panel for each environment.
         path: path of the picture, or None to save nothing. The ending names the format: .pdf, .svg or .png.
         kind: regret that is drawn: "cumulative", "simple" or "average" (cumulative, divided by the rounds).
-        width: width of the picture: that of a "column" (3.3 inches), of the "text" (6.8), or a number of inches.
+        width: width of the picture: that of a "column" (3.3 inches), of the "page" (6.8), or a number of inches.
         height: height in inches. The default fits the panels and the labels.
         scale: vertical axis: "linear", "log", or "inset" for an enlarged part that leaves the largest line out. The
             default is "log" or "inset" where one contender dwarfs the others.

@@ -63,7 +63,7 @@ def compare(
         path: path of the picture, or None to save nothing. The ending names the format: .pdf, .svg or .png.
         of: name or number of one of several objectives, whose best value is drawn. None for the volume.
         reference: the worst value of each objective that counts, in the units told.
-        width: inches, or "column" or "text" of a paper.
+        width: inches, or "column" or "page" of a paper.
         height: inches. The default fits the panels.
         label: label of the values. The default is "best value so far", or "volume so far".
 
@@ -130,7 +130,7 @@ def edf(
         path: path of the picture, or None to save nothing. The ending names the format: .pdf, .svg or .png.
         of: name or number of one of several objectives. None for the volume.
         reference: the worst value of each objective that counts, in the units told.
-        width: inches, or "column" or "text" of a paper.
+        width: inches, or "column" or "page" of a paper.
         height: inches. The default is 0.6 times the width.
         label: label of the values. The default is "value", or "volume of a trial".
 

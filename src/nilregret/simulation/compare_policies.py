@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, TypeVar, 
 import numpy as np
 
 from .._utils.checks import Array, integer, many, one_of, shown
-from .._utils.numerals import html_table, numeral
+from .._utils.numerals import html_table, latex_cell, latex_text, numeral
 from ..environments import Environment
 from ..errors import InvalidInput, NoRegretError, NoRegretWarning, needs, printable, warn
 from ..study.curves import Interval, carried_by, interval, standard_error
@@ -187,16 +187,63 @@ class Comparison:
                 frames.append(frame)
         return pd.concat(frames, ignore_index=True)
 
-    def plot(self, path: str | Path | None = None, **options: Any) -> Any:
+    def to_latex(self, *, caption: str | None = None, label: str | None = None) -> str:
+        """Returns the table for a paper, which needs the LaTeX package `booktabs`.
+
+        Regret has its standard error, and differences have their 95% intervals. The least regret of each environment is
+        bold. Times are left out.
+
+        Args:
+            caption: text under the table, in LaTeX. "" takes the sentence of `print(result)`. With a caption the table
+                is a float, without one it is a `tabular` alone.
+            label: label of the float, such as "tab:regret".
+
+        Raises:
+            InvalidInput: the caption or the label is no text, or a label is given without a caption.
+        """
+        for name, given in (("caption", caption), ("label", label)):
+            if not isinstance(given, str | None):
+                raise InvalidInput(f"`{name}` is {shown(given)}: it must be a text.")
+        if label is not None and caption is None:
+            raise InvalidInput("`label` needs a `caption`, since LaTeX refers to floats. `caption=''` takes ours.")
+        headings, groups = self._cells()
+        width = len(headings) - 1  # The last column, the times, is left out.
+        lines = [rf"\begin{{tabular}}{{l{'r' * (width - 1)}}}", r"\toprule"]
+        lines.append(" & ".join(headings[:width]) + r" \\")
+        for environment, rows in groups.items():
+            lines.append(r"\midrule")
+            if len(groups) > 1:
+                lines.append(rf"\multicolumn{{{width}}}{{l}}{{\emph{{{latex_text(environment)}}}}} \\")
+            best = {1: self._least(environment, "cumulative"), 3: self._least(environment, "simple")}
+            for name, *cells in (row[:width] for row in rows):
+                said = [latex_cell(cell, bold=name in best.get(i, ())) for i, cell in enumerate(cells, 1)]
+                lines.append(" & ".join([latex_text(name), *said]) + r" \\")
+        table = "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+        if caption is None:
+            return table
+        under = caption or " ".join(latex_text(self._caption(environment)) for environment in groups)
+        marks = [rf"\caption{{{under}}}"] + [rf"\label{{{label}}}"] * (label is not None)
+        return "\n".join([r"\begin{table}", r"\centering", table, *marks, r"\end{table}"])
+
+    def _least(self, environment: str, kind: By) -> set[str]:
+        """Returns the names of the policies with the least mean regret, several if they are equal."""
+        means = {name: float(values.mean()) for name, values in self._finals(environment, kind).items()}
+        return {name for name, mean in means.items() if mean == min(means.values())}
+
+    def plot(self, path: str | Path | None = None, *, environment: str | None = None, **options: Any) -> Any:
         """Returns a matplotlib figure of the mean regret with 95% intervals, a panel for each environment.
 
         Args:
             path: path of the picture, or None to save nothing. The ending names the format: .pdf, .svg or .png.
+            environment: name of the only environment that is drawn. The default draws all.
             options: those of `nilregret.plots.regret`, such as `width="column"` and `kind="simple"`.
         """
         from .. import plots
 
-        return plots.regret(self, path, **{"kind": self.by, **options})
+        if environment is not None:
+            one_of("environment", environment, list(self.runs))
+        drawn: Any = self if environment is None else self.runs[environment]
+        return plots.regret(drawn, path, **{"kind": self.by, **options})
 
     def __str__(self) -> str:
         from ..study.formatting import encodable
