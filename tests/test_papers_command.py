@@ -74,6 +74,34 @@ def test_a_picture_may_be_a_vector_graphic_equal_at_each_run(tmp_path):
     assert first.read_text() == second.read_text()
 
 
+def test_a_picture_for_a_column_of_a_paper(tmp_path):
+    """It is as wide as the column, and its words are in the caption of the paper."""
+    assert call("srinivas-1", "--quick", "--picture", "svg", "--width", "column", "--out", tmp_path).exit_code == 0
+    assert 'width="237.6pt"' in (tmp_path / "srinivas-1-quick.svg").read_text()
+
+
+def test_a_report_has_all_figures_whose_data_are_there(tmp_path, monkeypatch):
+    def make(job):
+        return Result((curves(a=[1.0]),), (Statement("a | b", "", True), Statement("c", "", None)))
+
+    paper = papers.Paper("mine", "Mine 2026")
+    for name, data in (("1", ()), ("2", ("nowhere/none.npz",)), ("3", ())):
+        paper.figure(name, "about", trials=2, rounds=3, data=data)(make)
+    monkeypatch.setattr(report, "papers", lambda: [paper])
+    found = call("--all", "--report", tmp_path / "all.md", "--out", tmp_path)
+    assert found.exit_code == 0, found.output
+    assert "Left out: mine-2 needs nowhere/none.npz" in found.output
+    lines = (tmp_path / "all.md").read_text().splitlines()
+    rows = [line for line in lines if line.startswith("| ")][1:]
+    assert [row.split(" | ")[0] for row in rows] == ["| mine-1", "| ", "| mine-3", "| "]
+    assert rows[0].endswith(r" | a \| b | holds |")
+    assert "| 2 trials of 3 rounds, seed 0 |" in rows[0]
+    assert lines[-1] == "2 figures. 4 statements: 2 hold, 0 do not hold, 2 open (too few trials to tell)."
+    for name in ("nilregret", "numpy", "scipy", "Python"):
+        assert name in lines[0]
+    assert "cannot be written" in call("--all", "--report", tmp_path / "no" / "all.md", "--out", tmp_path).output
+
+
 def test_the_picture_says_how_large_it_is(tmp_path, monkeypatch):
     said = []
     monkeypatch.setattr(plots, "panels", lambda *_, note="", **__: said.append(note))

@@ -108,6 +108,11 @@ def tune(
 @click.option(
     "--picture", type=click.Choice(["png", "svg", "pdf"]), default="png", show_default=True, help="Format of pictures."
 )
+@click.option("--width", type=click.Choice(["column", "page"]), help="Pictures for a paper: 3.3 or 6.8 inches.")
+@click.option("--all", "every", is_flag=True, help="All figures of all papers whose data are there.")
+@click.option(
+    "--report", type=click.Path(path_type=Path, dir_okay=False), help="Also a Markdown table of all verdicts."
+)
 @handled(interrupt)
 def papers(
     figures: tuple[str, ...],
@@ -120,6 +125,9 @@ def papers(
     data: Path | None,
     tabulate: str | None,
     picture: str,
+    width: str | None,
+    every: bool,
+    report: Path | None,
 ) -> None:
     """Make a figure of a paper again: FIGURE.csv, FIGURE.png and FIGURE.txt, and what holds of it.
 
@@ -130,20 +138,25 @@ def papers(
     from .papers import run
     from .tuning.toml.run import pool
 
+    made: list[run.Made] = []
+
     try:
         if tabulate:
             run.tabulate(tabulate, out, data)
-        elif not figures:
+        elif not figures and not every:
             click.echo(run.listing())
             return
-        elif offered := run.offer(figures):
+        elif not every and (offered := run.offer(figures)):
             click.echo(offered)
             return
-        chosen = run.wanted(figures, data)  # Wrong names and missing data are errors before the first figure is made.
+        # Wrong names and missing data are errors before the first figure is made.
+        chosen = run.every(data) if every else run.wanted(figures, data)
         with pool(1, cluster) as executor:
             for figure in chosen:
                 job = figure.job(trials=trials, quick=quick, seed=seed, jobs=jobs, executor=executor, data=data)
-                run.run(figure, job, out, picture)
+                made.append(run.run(figure, job, out, picture, width))
+                if report:  # After each figure, since all of them take long.
+                    run.report(made, report)
     except KeyboardInterrupt:
         click.echo("Stopped; nothing was written for the figure that was being made.", err=True)
         raise SystemExit(130) from None

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 import tempfile
 import textwrap
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, NamedTuple, final
 
 import click
 
 from .._utils.checks import many
+from .._utils.numerals import numeral
 from ..environments.data.datasets import VARIABLE, located, looked_for
 from ..errors import InvalidInput, MissingData, MissingExtra
 from ..study.curves import write_csv
@@ -35,6 +38,15 @@ class Written:
     text: Path
     picture: Path | None
     problem: str = ""
+
+
+class Made(NamedTuple):
+    """A figure that was made, with the seconds that it took."""
+
+    figure: Figure
+    job: Job
+    result: Result
+    seconds: float
 
 
 def text(figure: Figure, job: Job, result: Result) -> str:
@@ -88,11 +100,13 @@ def _unwritable(folder: Path, error: OSError) -> InvalidInput:
     return InvalidInput(f"The figure cannot be written to {folder}: {error}. Choose another place with --out.")
 
 
-def write(figure: Figure, job: Job, result: Result, folder: Path, kind: str = "png") -> Written:
+def write(
+    figure: Figure, job: Job, result: Result, folder: Path, kind: str = "png", width: str | None = None
+) -> Written:
     """Writes `NAME.csv`, `NAME.txt` and a picture of this kind into a folder, which is created if it is missing.
 
     Files of a run smaller than the figure are called `NAME-quick`. The picture needs matplotlib and comes last. The
-    other files are written without matplotlib, too.
+    other files are written without matplotlib, too. With a width the picture is that of a paper, without a title.
     """
     from .. import plots
 
@@ -101,7 +115,8 @@ def write(figure: Figure, job: Job, result: Result, folder: Path, kind: str = "p
     try:
         write_csv(table, result.panels)
         words.write_text(text(figure, job, result) + "\n", encoding="utf-8")
-        plots.panels(result.panels, picture, title=f"{figure.name}: {figure.about}", note=size(figure, job))
+        title = f"{figure.name}: {figure.about}"
+        plots.panels(result.panels, picture, title=title, note=size(figure, job), width=width)
     except MissingExtra as error:
         return Written(table, words, None, str(error))
     except OSError as error:
@@ -166,15 +181,57 @@ def tabulate(name: str, folder: Path, data: Path | None) -> None:
     click.echo(f"Table: {file}")
 
 
-def run(figure: Figure, job: Job, folder: Path, picture: str = "png") -> None:
+def run(figure: Figure, job: Job, folder: Path, picture: str = "png", width: str | None = None) -> Made:
     """Makes a figure, prints its verdicts, and writes its files. `picture` is "png", "svg" or "pdf"."""
     writable(folder)
+    began = time.perf_counter()
     with _bar() as bar:
         result = figure.make(replace(job, report=_shown_by(bar, figure.name)))
+    seconds = time.perf_counter() - began
     click.echo(text(figure, job, result))
-    written = write(figure, job, result, folder, picture)
+    written = write(figure, job, result, folder, picture, width)
     click.echo(f"Numbers: {written.csv}")
     click.echo(f"Picture: {written.picture}" if written.picture else f"No picture: {written.problem}")
+    return Made(figure, job, result, seconds)
+
+
+def every(data: Path | None) -> list[Figure]:
+    """Returns all figures whose data are there, and prints which ones are left out."""
+    listed = [figure for paper in papers() for figure in paper.figures]
+    found = [figure for figure in listed if not figure.data or located(figure.data, data)]
+    for figure in listed:
+        if figure not in found:
+            click.echo(f"Left out: {figure.name} needs {figure.data[0]}, see docs/environments.md.", err=True)
+    return found
+
+
+def report(made: Sequence[Made], path: Path) -> None:
+    """Writes a table of figures with their verdicts, sizes, seeds and times, and the versions, as Markdown.
+
+    Args:
+        made: the figures in the order of the table.
+        path: of the file.
+    """
+    from importlib.metadata import version
+
+    versions = ", ".join(f"{name} {version(name)}" for name in ("nilregret", "numpy", "scipy"))
+    lines = [
+        f"Python {platform.python_version()}, {versions}, {platform.system()} on {platform.machine()}.", "",
+        "| figure | size and seed | seconds | sentence of the paper | verdict |", "|---|---|---|---|---|",
+    ]  # fmt: skip
+    for figure, job, result, seconds in made:
+        first = [figure.name, size(figure, job), numeral(seconds, 2)]
+        for statement in result.statements:
+            cells = [*first, statement.text, statement.verdict]
+            lines.append("| " + " | ".join(cell.replace("|", r"\|").replace("\n", " ") for cell in cells) + " |")
+            first = ["", "", ""]
+    total = Result((), tuple(statement for each in made for statement in each.result.statements))
+    lines += ["", f"{many(len(made), 'figure')}. {_count(total)}", ""]
+    try:
+        path.write_text("\n".join(lines), encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"The report cannot be written to {path}: {error}. Choose another --report.") from error
+    click.echo(f"Report: {path}")
 
 
 def _bar() -> Progress:

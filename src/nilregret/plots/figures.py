@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +13,15 @@ from .._utils.checks import Array
 from .._utils.numerals import numeral
 from ..study.curves import Boxes, Curves, Panel
 from .base import new_figure, plain
-from .lines import save
+from .lines import inches, legend_columns, paper_style, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MOST_IN_A_ROW, MOST_NAMES = 4, 10
+NARROWEST = 1.6  # Inches of a panel in a paper.
+LONGEST = 32  # Characters of a line of a label.
 COLORS = ("#00798c", "#d1495b", "#e09f3e", "#b9a7d3", "#1b1b2f", "#7a8793", "#8ab17d", "#b56576")
 # Lines differ in grey and where they coincide: the fourth is broad and below the others, which stay visible on it.
 STYLES = ("-", "--", "-.", "-", (0, (3, 4)))
@@ -28,7 +31,9 @@ FEWEST = 3  # Replicates from which a band is drawn: of two it says next to noth
 BANDS = {"error": "shaded: ±2 standard errors", "deviation": "shaded: ±1 standard deviation", "none": None}
 
 
-def panels(shown: Sequence[Panel], path: str | Path, *, title: str = "", note: str = "") -> None:
+def panels(
+    shown: Sequence[Panel], path: str | Path, *, title: str = "", note: str = "", width: str | None = None
+) -> None:
     """Saves a picture of panels side by side, more than four in two rows. A name has one colour in all panels.
 
     Args:
@@ -36,10 +41,39 @@ def panels(shown: Sequence[Panel], path: str | Path, *, title: str = "", note: s
         path: of the PNG, SVG or PDF.
         title: above all panels.
         note: a small line below them.
+        width: "column" or "page" for a paper, whose caption says title and note. The default is a picture for a screen.
     """
+    if width is not None:
+        with paper_style():
+            _panels(shown, path, inches(width))
+        return
     rows = 1 if len(shown) <= MOST_IN_A_ROW else 2
     columns = -(-len(shown) // rows)
     figure = new_figure(2.2 + 4.2 * columns, 3.7 * rows + (0.2 if note else 0.0))
+    axes = _drawn(figure, shown, rows, columns, title_size=10.0)
+    _legends(figure, axes, shown, {"fontsize": 8, "title_fontsize": 7, "loc": "outside right center"})
+    figure.suptitle(plain(title), fontsize=11, x=0.01, horizontalalignment="left")
+    if note:
+        figure.supxlabel(note, fontsize=8, color="0.35", x=0.01, horizontalalignment="left")
+    save(figure, path, dpi=90)
+
+
+def _panels(shown: Sequence[Panel], path: str | Path, wide: float) -> None:
+    """Saves the picture of a paper, inches wide, with the legend below its panels."""
+    columns = min(len(shown), max(int(wide / NARROWEST), 1))
+    rows = -(-len(shown) // columns)
+    names = list(dict.fromkeys(name for panel in shown if isinstance(panel, Curves) for name in panel.lines))
+    in_legend = legend_columns(names, wide)
+    figure = new_figure(
+        wide, rows * min(max(0.75 * wide / columns, 1.7), 3.0) + 0.16 * (-(-len(names) // in_legend) + 1)
+    )
+    axes = _drawn(figure, shown, rows, columns, title_size=8.0)
+    _legends(figure, axes, shown, {"loc": "outside lower center", "ncols": in_legend, "handlelength": 2.6})
+    save(figure, path, dpi=200)
+
+
+def _drawn(figure: Figure, shown: Sequence[Panel], rows: int, columns: int, *, title_size: float) -> Any:
+    """Draws the panels, and returns their axes."""
     axes: Any = figure.subplots(rows, columns, squeeze=False).reshape(-1)
     for ax in axes[len(shown) :]:
         ax.set_axis_off()
@@ -53,28 +87,25 @@ def panels(shown: Sequence[Panel], path: str | Path, *, title: str = "", note: s
             _draw_curves(ax, panel, place)
         else:
             _draw_boxes(ax, panel, place)
-        ax.set(ylabel=panel.y_label)
+        ax.set(ylabel=fill(panel.y_label, LONGEST))
         if panel.title:
-            ax.set_title(plain(panel.title), fontsize=10)
+            ax.set_title(plain(panel.title), fontsize=title_size)
         ax.grid(alpha=0.25, lw=0.6)
-    _legends(figure, axes, shown)
-    figure.suptitle(plain(title), fontsize=11, x=0.01, horizontalalignment="left")
-    if note:
-        figure.supxlabel(note, fontsize=8, color="0.35", x=0.01, horizontalalignment="left")
-    save(figure, path, dpi=90)
+    return axes
 
 
-def _legends(figure: Figure, axes: Any, shown: Sequence[Panel]) -> None:
-    """Adds one legend beside all panels if they have the same lines, else one in each."""
-    style: dict[str, Any] = {"fontsize": 8, "title_fontsize": 7, "alignment": "left", "frameon": False}
+def _legends(figure: Figure, axes: Any, shown: Sequence[Panel], outside: dict[str, Any]) -> None:
+    """Adds one legend outside of all panels if they have the same lines, else one in each."""
+    style: dict[str, Any] = {"alignment": "left", "frameon": False}
     lines = [panel for panel in shown if isinstance(panel, Curves)]
     if len({(*panel.lines, panel.band) for panel in lines}) == 1:
         handles, labels = axes[shown.index(lines[0])].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside right center", title=_band_in_words(lines), **style)
+        figure.legend(handles, labels, title=_band_in_words(lines), **style | outside)
         return
+    fonts = {name: size for name, size in outside.items() if "size" in name} or {"title_fontsize": 6, "fontsize": 6.5}
     for ax, panel in zip(axes, shown, strict=True):
         if isinstance(panel, Curves):
-            ax.legend(title=_band_in_words([panel]), **style)
+            ax.legend(title=_band_in_words([panel]), **style | fonts)
 
 
 def _band(panel: Curves, name: str) -> Array | None:
