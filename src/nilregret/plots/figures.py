@@ -73,7 +73,7 @@ def _panels(shown: Sequence[Panel], path: str | Path, wide: float) -> None:
 
 
 def _drawn(figure: Figure, shown: Sequence[Panel], rows: int, columns: int, *, title_size: float) -> Any:
-    """Draws the panels, and returns their axes."""
+    """Returns the axes of the panels, which it draws."""
     axes: Any = figure.subplots(rows, columns, squeeze=False).reshape(-1)
     for ax in axes[len(shown) :]:
         ax.set_axis_off()
