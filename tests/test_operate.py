@@ -374,6 +374,14 @@ def test_errors_speak_of_options_and_not_of_python(folder, oven):
     assert "Give it with --context." in said["ask studies.db seen"]
 
 
+def test_the_command_alone_greets_with_three_commands():
+    found = CliRunner().invoke(main, [])
+    assert found.exit_code == 0
+    named = re.findall(r"^  nilregret (\S+)", found.output, re.MULTILINE)
+    assert named == ["tune", "show", "serve"]
+    assert set(named) <= set(main.commands)
+
+
 def test_every_topic_of_advice_has_words_for_commands():
     sources = Path(nr.__file__).parent.rglob("*.py")
     topics = {topic for source in sources for topic in re.findall(r'\btopic="(\w+)"', source.read_text())}

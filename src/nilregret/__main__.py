@@ -22,13 +22,29 @@ if TYPE_CHECKING:
     from .tuning.toml import config
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+GREETING = f"""\
+nilregret {__version__} finds the best parameters in few trials, and decides again and again while learning.
+
+  nilregret tune FILE.toml                     tune what a file describes
+  nilregret show runs.db                       say where a study stands, and draw it
+  nilregret serve --storage sqlite:///runs.db  serve decisions over HTTP, and a dashboard
+
+All commands: nilregret --help"""
+
+
+@click.group(
+    cls=Commands, invoke_without_command=True, subcommand_metavar="COMMAND [ARGS]...",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)  # fmt: skip
 @click.version_option(__version__, prog_name="nilregret")
-def main() -> None:
+@click.pass_context
+def main(context: click.Context) -> None:
     """Decisions made again and again while learning: Gaussian-process (kernelized) bandits.
 
     `nilregret COMMAND --help` has the options of a command, and examples.
     """
+    if context.invoked_subcommand is None:
+        click.echo(GREETING)
 
 
 @main.command(short_help="Tune what a TOML file describes.")
