@@ -79,10 +79,10 @@ def many(count: int, what: str) -> str:
     return f"{count:,} {counted(count, what)}"
 
 
-def storable(text: str) -> bool:
-    """Returns True if a text can be written as UTF-8, which lone surrogates prevent."""
+def storable(text: str, encoding: str = "utf-8") -> bool:
+    """Returns True if a text can be written in an encoding, which lone surrogates prevent."""
     try:
-        text.encode("utf-8")
+        text.encode(encoding)
     except UnicodeEncodeError:
         return False
     return True

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import random
 import sqlite3
+import sys
 import threading
 import time
 import weakref
@@ -38,7 +39,7 @@ OLD_APPLICATION_ID = 0x6E726774  # "nrgt", of files of versions before 1.0.
 IDLE = 8  # Connections of readers that stay open.
 SHORT = 0.05  # Seconds that SQLite waits for a lock, ever more lazily. After that we try again ourselves.
 PAGES = 100  # Pages of the write-ahead log after which it is moved into the file.
-NOWHERE = (0, 0)
+NOWHERE, ENCODING = (0, 0), sys.getfilesystemencoding()
 FORKED = "another thread was using it when this process was forked"
 
 
@@ -552,6 +553,6 @@ def _database(url: object) -> str:
         raise InvalidInput(
             f"`storage` is {shown(url)}, which names no file. For a study in memory leave it out; else {hint}."
         )
-    if not storable(path):
-        raise InvalidInput(f"`storage` is {shown(url)}, which cannot be written as UTF-8: rename the file or folder.")
+    if not storable(path) or not storable(path, ENCODING):
+        raise InvalidInput(f"`storage` is {shown(url)}: file names are in {ENCODING}. Rename it, or set PYTHONUTF8=1.")
     return path
