@@ -8,11 +8,12 @@ import pytest
 
 import nilregret as nr
 from nilregret.plots.curves_picture import MOST
-from nilregret.serve.dashboard.views.columns import columns_of, settled_order_of
+from nilregret.serve.dashboard.views.columns import columns_of
 from nilregret.serve.dashboard.views.compared import compared_view, facts_of
 from nilregret.serve.dashboard.views.curves import curves_view
 from nilregret.serve.dashboard.views.grid import grid_view
 from nilregret.serve.dashboard.views.new_study import code_of, request_of
+from nilregret.serve.dashboard.views.standing import verdict
 from nilregret.serve.dashboard.views.status import status
 from nilregret.storage import MemoryStorage
 
@@ -99,12 +100,12 @@ def test_a_study_with_a_rule_waits_for_its_first_report():
 def test_a_report_changes_what_is_seen_and_no_verdict():
     study = curved()
     trial = study.ask()
-    before, order = status(study, now=0.0)["known"], settled_order_of(study)
+    before, found = status(study, now=0.0)["known"], verdict(study)
     study.report(trial, 1, 1.0)
     assert status(study, now=0.0)["known"] != before
-    assert settled_order_of(study) == order
+    assert verdict(study) is found
     study.stop(trial)
-    assert settled_order_of(study) == order + 1
+    assert verdict(study) is not found
     assert columns_of(study).array("state").tolist() == [4.0]
 
 

@@ -12,9 +12,9 @@ import nilregret as nr
 from nilregret._utils import randomness
 from nilregret._utils.randomness import Draws
 from nilregret.domains.space import Space
-from nilregret.gp.warping import half_rank
+from nilregret.gp.warping import Warp, half_rank
 from nilregret.kernels.base import squared_distances
-from nilregret.study.best import BLOCK, FirstAnswers, best_trial
+from nilregret.study.best import BLOCK, FirstAnswers, _compared, best_trial
 
 FIRST_DECISIONS = """
 import sys
@@ -118,12 +118,24 @@ POLICIES = {
     "restarts": nr.gp_ucb(ARMS, nr.SquaredExponential(0.3), noise=0.1, memory=nr.slots.RestartEvery(24)),
     "a box": nr.gp_ucb(nr.Box([0.0], [1.0]), nr.SquaredExponential(0.3), noise=0.1),
     "limits": nr.gp_ucb(ARMS, nr.SquaredExponential(0.3), noise=0.1, constraints=nr.EveryRound(count=1)),
+    "limits under contexts": nr.gp_ucb(
+        ARMS, nr.SquaredExponential(0.3), noise=0.1, context=nr.Arms.grid(0, 1, 3), constraints=nr.EveryRound(count=1)
+    ),
+    "multipliers": nr.gp_ucb_noiseless_constraints(
+        ARMS, nr.SquaredExponential(0.3), noise=0.1, norm_bound=1.0, epoch=20, epochs=3
+    ),
+    "fits on a box": nr.auto(nr.Box([0.0], [1.0])),
 }
 
 
-def _slowly(study):
+def _slowly(study, context=None):
     """Returns the best trial among all that are answered."""
-    return study.replica.query(lambda s: best_trial(study.policy, study.goals[0], s, study._in_use(), None))
+
+    def read(state):
+        answered, means = _compared(study.policy, study.goals[0], state, study._in_use(), context)
+        return answered[int(means.argmax())]
+
+    return study.replica.query(read)
 
 
 @pytest.mark.parametrize("goal", ["maximize", "minimize"])
@@ -132,9 +144,10 @@ def test_the_best_trial_is_the_same_when_each_is_read_once(name, goal, monkeypat
     monkeypatch.setattr("nilregret.study.best.BLOCK", 4)
     study, rng, late = nr.Study(POLICIES[name], goal=goal), Draws("best"), []
     study.quiet = True
-    limits = {"constraints": [-1.0]} if name == "limits" else {}
     for n in range(60):
-        trial = study.ask([n % 3 / 2]) if name == "contexts" else study.ask()
+        seen = n % 3 / 2
+        trial = study.ask([seen]) if "contexts" in name else study.ask()
+        limits = {"constraints": [trial.point[0] - 0.75 + 0.5 * (n % 2)]} if study.policy.constraint_count else {}
         reward = float(np.sin(7.0 * trial.point[0]) + 0.1 * rng.standard_normal())
         if n % 7 == 3:
             late.append((trial, reward))
@@ -148,6 +161,8 @@ def test_the_best_trial_is_the_same_when_each_is_read_once(name, goal, monkeypat
             study.tell(study.best(), -3.0 if goal == "maximize" else 3.0, revise=True, **limits)
         if n in (0, 1, 2, 20, 31, 58) or n % 5 == 0:
             assert study.best() is _slowly(study)
+            if "contexts" in name and n > 9:
+                assert study.best(context=[seen]) is _slowly(study, np.array([seen]))
     if name in ("one kernel", "fits", "a window"):
         study.retire_arm(study.best().arm)
         assert study.best() is _slowly(study)
@@ -172,7 +187,9 @@ def test_the_best_of_a_long_record_is_found_without_reading_it():
     trials, firsts = Counted(study.trials), FirstAnswers()
 
     def read(state):
-        return best_trial(study.policy, "maximize", state, firsts.of(study.policy, state, trials, set()), None)
+        return best_trial(
+            study.policy, "maximize", state, firsts.of(study.policy, state, trials, study.replica.roster), None
+        )
 
     best = study.replica.query(read)
     assert best is _slowly(study)
@@ -180,6 +197,31 @@ def test_the_best_of_a_long_record_is_found_without_reading_it():
     before = trials.read
     assert study.replica.query(read) is best
     assert trials.read == before
+
+
+@pytest.mark.parametrize("name", ["limits", "fits", "fits on a box"])
+def test_the_best_of_many_trials_reads_each_once_and_is_kept(name, monkeypatch):
+    study, rng, read, valued = nr.Study(POLICIES[name]), Draws("kept"), [], []
+    limits = {"constraints": [-1.0]} if name == "limits" else {}
+    for n in range(300):
+        x = rng.random() if name == "fits on a box" else n % 9 / 8
+        study.add([x], float(np.sin(7.0 * x) + 0.1 * rng.standard_normal()), **limits)
+    study.tell(study.ask(), 0.0, **limits)
+    waits, moments = FirstAnswers._waits, Warp.moments
+    monkeypatch.setattr(FirstAnswers, "_waits", lambda self, trial: (read.append(trial), waits(self, trial))[1])
+    monkeypatch.setattr(
+        Warp, "moments", lambda self, mean, std: (valued.append(len(mean)), moments(self, mean, std))[1]
+    )
+    counts = []
+    for _ in range(3):
+        best = study.best()
+        assert study.best() is best is study.best()
+        counts.append((len(read), sum(valued)))
+        study.tell(study.ask(), 0.0, **limits)
+    assert [count for count, _ in counts] == [301, 302, 303]
+    assert counts[-1][1] <= 3 * 40
+    with study.replica.lock:
+        assert study.replica.query(lambda state: study._best(None, state)) is _slowly(study)
 
 
 def test_the_best_trial_of_several_processes(tmp_path):

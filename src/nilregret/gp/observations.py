@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._utils.checks import Array
+from .._utils.checks import Array, IndexArray
 from .._utils.copying import Copyable
 from ..errors import InvalidInput
 
@@ -107,6 +107,12 @@ class Observations(Copyable):
     def find(self, point: Array) -> int | None:
         """Returns the place of a point, or None if the point has no observation."""
         return self._place.get(point.tobytes())
+
+    def find_all(self, points: Array) -> IndexArray:
+        """Returns the place of each point `(m, d)`, `(m,)`, or -1 for one without an observation."""
+        width, raw = points.shape[1] * points.itemsize, points.tobytes()
+        known = self._place
+        return np.array([known.get(raw[at : at + width], -1) for at in range(0, len(raw), width)], dtype=np.intp)
 
     def place(self, point: Array) -> int:
         """Returns the place of a point, or raises an error if the point has no observation."""

@@ -348,13 +348,19 @@ class PointPosterior(AtPoints, CountingPosterior):
     def means_of(self, points: npt.ArrayLike) -> Array:
         """Returns the posterior mean at `(m, d)` points, `(m,)`. O(1) for observed points with known weights."""
         X = points_array("points", points, dimension=self.dimension) + 0.0
-        found = [self._seen.find(x) for x in X]
-        positions = np.array([-1 if place is None else place for place in found], dtype=np.intp)
+        positions = self._seen.find_all(X)
         known = positions >= 0
         means = np.empty(len(X))
         means[known] = self.landmark_means()[positions[known]]
         means[~known] = self.mean(X[~known])
         return means
+
+    def most_deviations(self, points: npt.ArrayLike) -> Array:
+        """Returns upper bounds of the standard deviation at `(m, d)` points, those given their own answers alone."""
+        X = points_array("points", points, dimension=self.dimension) + 0.0
+        plays = np.append(self.plays, 0.0)[self._seen.find_all(X)]
+        variance = self.kernel.diagonal(X)
+        return np.asarray(np.sqrt(variance / (1.0 + plays * variance / self.regularization)))
 
     def spectrum(self) -> Spectrum:
         """Returns the diagonalised observations. O(n^3) once after each change."""

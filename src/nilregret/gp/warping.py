@@ -82,6 +82,13 @@ class Warp:
                 means[rows], stds[rows] = self._moments(means[rows], stds[rows])
         return means, stds
 
+    def most(self, mean: Array, std: Array) -> Array:
+        """Returns upper bounds of the mean of `moments`, `(n,)`, also of any smaller std. O(1) each.
+
+        Rewards below the median count as the median.
+        """
+        return expected_above(mean, std, self.heights[-1])
+
     def _moments(self, mean: Array, std: Array) -> tuple[Array, Array]:
         """Returns the moments as a sum over segments, on each a truncated normal distribution under a straight line.
 
@@ -113,6 +120,15 @@ class Warp:
         shift = (jumps * mass + slopes * first).sum(axis=1)
         spread = (jumps**2 * mass + 2.0 * jumps * slopes * first + (slopes * np.sqrt(square)) ** 2).sum(axis=1)
         return median + shift, np.sqrt(np.maximum(spread - shift**2, 0.0))
+
+
+def expected_above(mean: Array, std: Array, floor: float) -> Array:
+    """Returns E max(x, floor) of normal x with these moments, `(n,)`. It grows with the deviation."""
+    from scipy.special import ndtr
+
+    z = (mean - floor) / np.maximum(std, LEAST_STD)
+    with np.errstate(under="ignore", over="ignore"):
+        return np.asarray(floor + (mean - floor) * ndtr(z) + std * np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi))
 
 
 def _through(values: Array, knots: Array, heights: Array) -> Array:
@@ -175,6 +191,13 @@ class SignedLog:
         return np.copysign(self.scale * np.where(flat, plain, size), mean), self.scale * np.where(
             flat, slope * deviation, spread
         )
+
+    def most(self, mean: Array, std: Array) -> Array:
+        """Returns upper bounds of the mean of `moments`, `(n,)`, also of any smaller std.
+
+        The mean grows with the deviation above 0, and shrinks with it below.
+        """
+        return np.where(mean > 0.0, self.moments(mean, std)[0], self.back(mean))
 
 
 AnyWarp = Warp | SignedLog

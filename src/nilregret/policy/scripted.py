@@ -219,6 +219,10 @@ class ScriptedState:
         """Returns the average rewards at the points of answered trials, `(n,)`."""
         return averages(trials, [np.array([trial.reward or 0.0]) for trial in trials])[:, 0]
 
+    def best_answered(self, trials: list[Trial]) -> int:
+        """Returns the place of the first trial with the largest of `answered_means`."""
+        return int(self.answered_means(trials).argmax())
+
     def width(self, *, now: float = math.inf) -> float:  # noqa: ARG002 - the interface of `State`
         """Raises an error, because scripts have no bounds."""
         self._no("confidence bounds")

@@ -332,6 +332,13 @@ class State:
         """Returns posterior means of f at answered trials, `(n,)`, without the charges for violations."""
         return self.reward.posterior.reward_means(trials) + self.reward.charges.put_back(trials)
 
+    def best_answered(self, trials: list[Trial]) -> int:
+        """Returns the place of the answered trial with the largest of `answered_means`, the first of several.
+
+        The trials are at different points, or under different contexts.
+        """
+        return self.reward.posterior.best_of(trials, self.reward.charges.put_back(trials))
+
     def draw_answered(self, trials: list[Trial], rng: Rng, size: int) -> Array:
         """Returns joint draws of f at answered trials, `(size, n)`, without the charges for violations."""
         return self.reward.posterior.draw(trials, rng, size) + self.reward.charges.put_back(trials)

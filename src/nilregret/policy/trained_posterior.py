@@ -46,6 +46,8 @@ from .engines import REWARDS, Engine, Prior, Units, row_of
 from .policy import Policy
 
 LEAST, MOST = 1e-9, 1e6  # weights: a sum of both keeps either to some digits
+AT_ONCE = 8  # means of warped rewards that are computed together
+ROUNDING = 1e-6  # deviations of the reward: a bound that is lower by less may be rounded
 EXACT = 10.0 * LEAST_REGULARIZATION  # share of the prior variance that the noise variance of an exact answer has
 
 
@@ -433,6 +435,26 @@ class TrainedPosterior:
         _, one, each = np.unique([engine.cell_now(t) for t in trials], axis=0, return_index=True, return_inverse=True)
         stds = engine.deviations(self.belief, [trials[i] for i in one])
         return units.warp.moments(*units.rewards(means[one], stds))[0][each.reshape(-1)]
+
+    def best_of(self, trials: list[Trial], added: Array) -> int:
+        """Returns the place of the first trial with the largest `reward_means` plus `added`, `(n,)`.
+
+        The trials are in different cells. Means of warped rewards are computed only where they may be the largest.
+        """
+        units, engine, belief = self.units, self.engine, self.belief
+        means = engine.means(belief, trials)
+        if units.warp is None:
+            return int((units.back(means) + added).argmax())
+        means, stds = units.rewards(means, engine.most_deviations(belief, trials))
+        most = units.warp.most(means, stds) + added
+        found, order = np.full(len(trials), -math.inf), np.argsort(-most, kind="stable")
+        for first in range(0, len(order), AT_ONCE):
+            some = order[first : first + AT_ONCE]
+            if most[some[0]] + ROUNDING * units.unit < found.max():
+                break
+            stds = units.unit * engine.deviations(belief, [trials[i] for i in some])
+            found[some] = units.warp.moments(means[some], stds)[0] + added[some]
+        return int(found.argmax())
 
     def draw(self, trials: list[Trial], rng: Rng, size: int) -> Array:
         """Returns joint draws of f at the points of trials, `(size, n)`, in reward units.

@@ -440,7 +440,7 @@ def averages(trials: Sequence[Trial], values: Sequence[Array]) -> Array:
     together: dict[tuple[bytes, bytes], list[Array]] = {}
     for key, value in zip(keys, values, strict=True):
         together.setdefault(key, []).append(value)
-    means = {key: np.mean(listed, axis=0) for key, listed in together.items()}
+    means = {key: listed[0] if len(listed) == 1 else np.mean(listed, axis=0) for key, listed in together.items()}
     return np.array([means[key] for key in keys])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 from itertools import compress
-from typing import NamedTuple, cast, final
+from typing import TYPE_CHECKING, NamedTuple, cast, final
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from ..storage.record import Trial
 from ..theory.fronts import non_dominated
 from .direction import AnyPolicy, AnyState, Goal, has_channels, on_average, reward_trial, setting_of, signs_of
 from .units import shared_of
+
+if TYPE_CHECKING:
+    from .arms import Roster
 
 DRAWS = 8192  # joint draws behind a probability, whose standard error is then at most 0.006
 BLOCK = 512  # trials beyond which means of arms say whether more must be read
@@ -38,57 +41,103 @@ class Certainty(NamedTuple):
     loss: float
 
 
+class _Place:
+    """The answered trials at one point under one context.
+
+    Attributes:
+        first: the earliest of them.
+        total: sum of their constraint values, `(m,)`.
+        count: number of them, of policies with constraints.
+        broken: True if one of them violated a constraint.
+    """
+
+    __slots__ = ("broken", "count", "first", "total")
+
+    def __init__(self, first: Trial) -> None:
+        self.first, self.total, self.count, self.broken = first, np.zeros(0), 0, False
+
+    def add(self, trial: Trial) -> None:
+        """Takes in an answered trial."""
+        if trial.number < self.first.number:
+            self.first = trial
+        if trial.constraints is not None:
+            self.total = trial.constraints if not self.count else self.total + trial.constraints
+            self.count += 1
+            self.broken |= bool(trial.constraints.max(initial=0.0) > 0.0)
+
+    @property
+    def trial(self) -> Trial:
+        """The earliest trial, with the average constraint values of all."""
+        return self.first if self.count < 2 else self.first._replace(constraints=self.total / self.count)
+
+
 @final
 class FirstAnswers:
-    """The earliest answered trial of each arm under each context, of a record that goes on.
+    """The earliest answered trial of each point under each context, of a record that goes on.
 
-    Trials of one arm have one posterior mean, so `best_trial` needs no others. No trial is read while no arm without an
-    answer so far has a higher mean. Each is read once, and open ones again while they may be the earliest. A corrected
-    answer or a roll-back needs a new object.
+    Trials of one point have one posterior mean, so `best_trial` needs no others. Each trial is read once, and open ones
+    again while they may matter. On arms, no trial is read while no arm without an answer so far has a higher mean. A
+    corrected answer, a roll-back or a change of the space needs a new object.
     """
 
     def __init__(self) -> None:
-        self._found: dict[tuple[int, bytes], Trial] = {}
+        self._found: dict[tuple[int | bytes, bytes], _Place] = {}
         self._open: list[int] = []
         self._arms: list[Trial] = []  # A question for each arm.
         self._since = self._end = 0  # Numbers of the first trial that counts, and of the first one not read yet.
+        self._limited = False  # Whether constraint values count.
 
-    def of(self, policy: AnyPolicy, state: AnyState, trials: Sequence[Trial], retired: Set[int]) -> list[Trial]:
-        """Returns those that may be the best, by number, or none if all answered trials must be looked at.
+    def of(self, policy: AnyPolicy, state: State, trials: Sequence[Trial], roster: Roster) -> list[Trial]:
+        """Returns those that may be the best, by number, each with the average constraint values at its place.
 
         Args:
             policy: of the study.
             state: of the study, after all trials.
-            trials: all of them, of which earlier calls have seen the beginning.
-            retired: numbers of arms that do not count.
+            trials: all on record, of which earlier calls have seen the beginning.
+            roster: the arms, and the space, of now.
         """
-        if not isinstance(state, State) or not isinstance(policy.domain, Arms) or policy.constraint_count:
-            return []
         since = state.restarts[-1].round if state.restarts else 0
         if since != self._since:
             self._found, self._open, self._since, self._end = {}, [], since, since
-        self._open = [number for number in self._open if self._waits(trials[number])]
-        block, may_end = BLOCK, policy.context is None and state.reward.posterior.units.warp is None
+        self._limited = policy.constraint_count > 0
+        self._open = [number for number in self._open if self._waits(roster.moved(trials[number]))]
+        alone = policy.context is None and state.reward.posterior.units.warp is None and not self._limited
+        arms, block = policy.domain if alone else None, BLOCK
         while self._end < len(trials):
-            if may_end and len(trials) - self._end > BLOCK and self._leads(state, policy.domain, retired):
+            many = isinstance(arms, Arms) and len(trials) - self._end > BLOCK
+            if many and self._leads(state, cast(Arms, arms), roster.retired):
                 break
             some = trials[self._end : self._end + block]
-            self._open += [trial.number for trial in some if self._waits(trial)]
+            self._open += [trial.number for trial in some if self._waits(roster.moved(trial))]
             self._end, block = self._end + len(some), 2 * block
-        return sorted(self._in_use(retired), key=BY_NUMBER)
+        return sorted(self._in_use(roster.retired), key=BY_NUMBER)
+
+    def first(self, trial: Trial) -> Trial:
+        """Returns the trial on record that one of `of` stands for."""
+        return self._found[_key(trial)].first
+
+    def broken(self, context: Array) -> set[bytes]:
+        """Returns the points of which a trial under a context violated a constraint."""
+        under = context.tobytes()
+        return {each.first.point.tobytes() for (_, seen), each in self._found.items() if seen == under and each.broken}
 
     def _in_use(self, retired: Set[int]) -> list[Trial]:
-        return [trial for trial in self._found.values() if trial.arm not in retired]
+        return [each.trial for each in self._found.values() if each.first.arm not in retired]
 
     def _waits(self, trial: Trial) -> bool:
-        """Takes in a trial. Returns whether it may be the earliest answered one, once it has its answer."""
-        place = cast(int, trial.arm), b"" if trial.context is None else trial.context.tobytes()
-        known = self._found.get(place)
-        if known is not None and known.number < trial.number:
+        """Takes in a trial. Returns whether it may matter once it has its answer."""
+        key = _key(trial)
+        known = self._found.get(key)
+        if known is not None and known.first.number < trial.number and not self._limited:
             return False
-        if trial.reward is not None:
-            self._found[place] = trial
-        return trial.open
+        if trial.reward is None:
+            return trial.open
+        if self._limited and trial.constraints is None:
+            return True
+        if known is None:
+            known = self._found[key] = _Place(trial)
+        known.add(trial)
+        return False
 
     def _leads(self, state: State, arms: Arms, retired: Set[int]) -> bool:
         """Returns whether no arm without an answer so far has a higher posterior mean than those with one."""
@@ -101,18 +150,31 @@ class FirstAnswers:
         return bool(state.answered_means(others).max() <= state.answered_means(known).max())
 
 
-def best_trial(policy: AnyPolicy, goal: Goal, state: AnyState, trials: Iterable[Trial], context: Array | None) -> Trial:
+def _key(trial: Trial) -> tuple[int | bytes, bytes]:
+    """Returns what trials at one point under one context have in common."""
+    point = trial.point.tobytes() if trial.arm is None else trial.arm
+    return point, b"" if trial.context is None else trial.context.tobytes()
+
+
+def best_trial(
+    policy: AnyPolicy, goal: Goal, state: AnyState, trials: Iterable[Trial], context: Array | None,
+    broken: Set[bytes] | None = None,
+) -> Trial:  # fmt: skip
     """Returns the best answered trial (see `Study.best`).
 
     Args:
         policy: of the study.
         goal: of the study.
         state: of the study, after all trials.
-        trials: all of them.
+        trials: all of them, or those of `FirstAnswers`, which are few.
         context: context of the comparison, `(c,)`, or None.
+        broken: points of which a trial under the context violated a constraint, or None if these follow from `trials`.
     """
-    answered, means = _compared(policy, goal, state, trials, context)
-    return answered[int(means.argmax())]
+    answered, own = _candidates(policy, state, trials, context, broken)
+    if own:
+        return answered[state.best_answered(_rewards(state, goal, answered))]
+    answered = list({trial.point.tobytes(): trial for trial in reversed(answered)}.values())[::-1]
+    return answered[int(_means_under(state, answered, context).argmax())]
 
 
 def certainty(
@@ -154,25 +216,45 @@ def _compared(
     policy: AnyPolicy, goal: Goal, state: AnyState, trials: Iterable[Trial], context: Array | None
 ) -> tuple[list[Trial], Array]:
     """Returns the answered trials that may be the best, and the posterior means of their rewards, `(n,)`."""
+    answered, own = _candidates(policy, state, trials, context)
+    seen = _rewards(state, goal, answered)
+    return answered, state.answered_means(seen) if own else _means_under(state, answered, context)
+
+
+def _candidates(
+    policy: AnyPolicy, state: AnyState, trials: Iterable[Trial], context: Array | None,
+    broken: Set[bytes] | None = None,
+) -> tuple[list[Trial], bool]:  # fmt: skip
+    """Returns the answered trials that may be the best, and whether each is compared under its own context."""
     answered = within_limits(policy, answered_trials(state, trials))
     if not answered:
         raise TrialError(
             "No answered trial is in the space and its limits, so there is no best one.", advice="Ask for a trial."
         )
-    elsewhere = [] if context is None or not has_channels(policy) else _learned_to_satisfy(state, answered, context)
-    if elsewhere:
-        answered = elsewhere
-    elif policy.constraint_count:
-        answered = satisfying(answered if context is None else _under(context, answered))
-        inside = state.inside(answered)  # One noisy value proves little, so the posterior mean must agree.
-        if inside is not None and inside.any():
-            answered = [trial for trial, is_inside in zip(answered, inside, strict=True) if is_inside]
-    if context is None or (policy.constraint_count and not elsewhere):
-        seen = answered if goal == "maximize" else [reward_trial(trial, (goal,)) for trial in answered]
-        means = state.answered_means(seen)
-    else:
-        means = state.envelope(np.array([trial.point for trial in answered]), context).mean
-    return answered, means
+    if context is not None and has_channels(policy):
+        known = _broken(answered, context) if broken is None else broken
+        elsewhere = _learned_to_satisfy(state, answered, context, known)
+        if elsewhere:
+            return elsewhere, False
+    if not policy.constraint_count:
+        return answered, context is None
+    answered = satisfying(answered if context is None else _under(context, answered))
+    inside = state.inside(answered)  # One noisy value proves little, so the posterior mean must agree.
+    if inside is not None and inside.any():
+        answered = [trial for trial, is_inside in zip(answered, inside, strict=True) if is_inside]
+    return answered, True
+
+
+def _rewards(state: AnyState, goal: Goal, trials: list[Trial]) -> list[Trial]:
+    """Returns trials as a script sees them: with minus the loss as the reward. A posterior reads no rewards of them."""
+    return (
+        trials if goal == "maximize" or isinstance(state, State) else [reward_trial(each, (goal,)) for each in trials]
+    )
+
+
+def _means_under(state: AnyState, trials: list[Trial], context: Array | None) -> Array:
+    """Returns posterior means at the points of trials under a context, `(n,)`."""
+    return state.envelope(np.array([trial.point for trial in trials]), context).mean
 
 
 def _place(trial: Trial) -> tuple[bytes, bytes]:
@@ -284,7 +366,17 @@ def answered_trials(state: AnyState, trials: Iterable[Trial]) -> list[Trial]:
     return answered
 
 
-def _learned_to_satisfy(state: AnyState, trials: list[Trial], context: Array) -> list[Trial]:
+def _broken(trials: list[Trial], context: Array) -> set[bytes]:
+    """Returns the points at which a violation was told under exactly this context."""
+    return {
+        trial.point.tobytes()
+        for trial in trials
+        if trial.context is not None and np.array_equal(trial.context, context)
+        if trial.constraints is not None and trial.constraints.max() > 0.0
+    }
+
+
+def _learned_to_satisfy(state: AnyState, trials: list[Trial], context: Array, broken: Set[bytes]) -> list[Trial]:
     """Returns the trials that satisfied all constraints and whose points also satisfy them under `context`.
 
     A point satisfies them if the posterior mean of each constraint is at most 0. In addition, no violation was told at
@@ -294,12 +386,6 @@ def _learned_to_satisfy(state: AnyState, trials: list[Trial], context: Array) ->
     points = np.array([trial.point for trial in told])
     count = len(told[0].constraints) if told[0].constraints is not None else 0
     worst = np.max([state.limit(j + 1, points, context).mean for j in range(count)], axis=0)
-    broken = {
-        trial.point.tobytes()
-        for trial in trials
-        if trial.context is not None and np.array_equal(trial.context, context)
-        if trial.constraints is not None and trial.constraints.max() > 0.0
-    }
     return [
         trial for trial, mean in zip(told, worst, strict=True) if mean <= 0.0 and trial.point.tobytes() not in broken
     ]

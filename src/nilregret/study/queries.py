@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, cast
 
@@ -12,7 +14,7 @@ import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, integer
 from ..domains.domain import Arms, D
-from ..errors import InvalidInput
+from ..errors import InvalidInput, TrialError
 from ..kernels import Kernel
 from ..policy.availability import Available, Some, available
 from ..policy.policy import Policy
@@ -448,16 +450,21 @@ class Queries(Generic[D]):
         if weights is not None:
             raise InvalidInput("`weights` are for several objectives, and this study has one: leave them out.")
 
-        def read(state: AnyState) -> Trial:
-            replica, seen = self.replica, None
-            trials: Sequence[Trial] = []
-            if context is None and self.inputs.full is None:
-                trials = replica.firsts.of(self.policy, state, replica.record, replica.roster.retired)
-            if not trials:
-                trials, seen = self._compared(context)
-            return best_trial(self.policy, self.goals[0], state, trials, seen)
+        seen = None if context is None else self.inputs.context(context)
+        key = "best", b"" if seen is None else seen.tobytes()
+        return self.replica.kept(key, lambda: self.replica.query(partial(self._best, seen)))
 
-        return self.replica.query(read)
+    def _best(self, context: Array | None, state: AnyState) -> Trial:
+        """Returns the best answered trial in a state of this study."""
+        replica, policy, goal = self.replica, self.policy, self.goals[0]
+        if isinstance(state, State):
+            trials = replica.firsts.of(policy, state, replica.record, replica.roster)
+            few, seen = self._at_full(trials, context)
+            broken = None if seen is None else replica.firsts.broken(seen)
+            with suppress(TrialError):  # The error counts all trials.
+                return replica.firsts.first(best_trial(policy, goal, state, few, seen, broken))
+        every, seen = self._compared(context)
+        return best_trial(policy, goal, state, every, seen)
 
     def certainty(
         self, trial: Trial[D] | int | None = None, *, context: npt.ArrayLike | Mapping[str, Any] | None = None
@@ -490,7 +497,7 @@ class Queries(Generic[D]):
         (1.0, 0.0)
         """
         check_one_objective(self.policy, "certainty")
-        trials, seen = self._compared(context)
+        trials, seen = self._compared(None if context is None else self.inputs.context(context))
 
         def read(state: AnyState) -> Certainty | None:
             of = None if trial is None else self.replica.roster.moved(self.replica.record.require(trial))
@@ -754,16 +761,20 @@ class Queries(Generic[D]):
         trials, retired = self.replica.trials, self.replica.roster.retired
         return [trial for trial in trials if trial.arm not in retired] if retired else trials
 
-    def _compared(self, context: Any) -> tuple[Sequence[Trial], Array | None]:
-        """Returns the trials of which one is the best, and the context of the comparison.
+    def _compared(self, context: Array | None) -> tuple[Sequence[Trial], Array | None]:
+        """Returns the trials of which one is the best, and the context of the comparison."""
+        with self.replica.lock:
+            self.replica.sync()
+            return self._at_full(self._in_use(), context)
+
+    def _at_full(self, trials: Sequence[Trial], context: Array | None) -> tuple[Sequence[Trial], Array | None]:
+        """Returns those of some trials that are compared, and the context of the comparison.
 
         With `fidelity`, these are the trials at the full setting. Before the first of them all are compared there.
         """
-        with self.replica.lock:
-            self.replica.sync()
-            trials, full = self._in_use(), self.inputs.full
+        full = self.inputs.full
         if context is not None or full is None:
-            return trials, None if context is None else self.inputs.context(context)
+            return trials, context
         found = at_full(self.policy, trials)
         return (trials, full) if found is trials else (found, None)
 

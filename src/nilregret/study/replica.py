@@ -14,7 +14,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, final
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, cast, final
 
 from .._utils.executors import survives_forks
 from .._utils.numerals import exact
@@ -61,11 +61,19 @@ ATTEMPTS = 4  # Attempts at one call. The last one runs inside the transaction.
 QUICK = 0.01  # Seconds: a faster call may run inside the transaction if other processes write to the same study.
 FADING = 0.9  # Share of the duration of earlier calls that stays: a slow call is remembered for some calls.
 CONTENTION = 100  # Calls for which other writers are expected after they were last seen.
+MOST_KEPT = 100  # Results of a study that are kept until its next event.
 PATIENCE = 0.25  # Seconds that a reader waits for a call that waits for the storage.
 
 
 class _NotBegun:
     """The result of a call that did not begin, because expired leases filled the transaction."""
+
+
+class _Now(NamedTuple):
+    """The study as it is now, until something is recorded that a posterior may learn from."""
+
+    state: AnyState
+    kept: dict[Any, Any]  # What was computed of it, by key.
 
 
 @final
@@ -111,7 +119,7 @@ class Replica:
         self._make_locks()
         self._timed = policy.pending.in_time
         self.record = Record()
-        self._current: AnyState | None = None
+        self._current: _Now | None = None
         self._valid = handle is None  # Whether record, state and storage agree.
         self._saved_order = 0  # The order of the last event for which they agreed.
         self._changes: dict[int, Trial | None] = {}  # Trials before this call, None for new ones.
@@ -444,8 +452,11 @@ class Replica:
         return self._settled()
 
     def _settled(self) -> AnyState:
+        return self._now().state
+
+    def _now(self) -> _Now:
         if self._current is None:
-            self._current = self.state.settled()
+            self._current = _Now(self.state.settled(), {})
         return self._current
 
     # -- fits apart from decisions -------------------------------------------------------------------------------
@@ -468,6 +479,24 @@ class Replica:
         """Returns a function's result for a state that has learned all trials of all processes."""
         with self.lock:
             return read(self.current())
+
+    def kept(self, key: Any, make: Callable[[], R]) -> R:
+        """Returns what a function computes of the study, computed once until an event other than a report.
+
+        Args:
+            key: names the function and its arguments.
+            make: computes the result. It runs without the lock.
+        """
+        with self.lock:
+            self.sync()
+            kept = self._now().kept
+        found = kept.get(key, kept)
+        if found is kept:
+            found = make()
+            if len(kept) >= MOST_KEPT:
+                kept.clear()
+            kept[key] = found
+        return cast(R, found)
 
     def snapshot(self) -> Sequence[Trial]:
         """Returns all trials of all processes as they are now.

@@ -152,6 +152,10 @@ class ArmEngine(Engine[TableBelief]):
         """Returns posterior deviations of f at trials."""
         return belief.predict([self.cell(trial) for trial in trials])[1]
 
+    def most_deviations(self, belief: TableBelief, trials: list[Trial]) -> Array:
+        """Returns posterior deviations at answered trials, since a table knows them."""
+        return self.deviations(belief, trials)
+
     def envelope(
         self, belief: TableBelief, bounds: Bounds, units: Units, points: Any, context: Array | None
     ) -> Envelope:

@@ -361,6 +361,10 @@ class Engine(Copyable, ABC, Generic[B]):
         """Returns posterior deviations of f at trials, `(n,)`."""
 
     @abstractmethod
+    def most_deviations(self, belief: B, trials: list[Trial]) -> Array:
+        """Returns upper bounds of the posterior deviations at answered trials, `(n,)`, which cost little."""
+
+    @abstractmethod
     def envelope(self, belief: B, bounds: Bounds, units: Units, points: Any, context: Array | None) -> Envelope:
         """Returns the bounds of f at points of the domain. None stands for all arms."""
 

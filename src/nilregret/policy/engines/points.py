@@ -163,12 +163,24 @@ class PointEngine(Engine[PointBelief]):
     @with_one_thread
     def means(self, belief: PointBelief, trials: list[Trial]) -> Array:
         """Returns posterior means at answered trials. The cost is O(n) for trials in the data."""
-        return belief.observed.means_of(np.array([self.cell_now(trial) for trial in trials]))
+        return belief.observed.means_of(self._rows_now(trials))
 
     @with_one_thread
     def deviations(self, belief: PointBelief, trials: list[Trial]) -> Array:
         """Returns posterior deviations of f at trials."""
-        return belief.spread.predict(np.array([self.cell_now(trial) for trial in trials]))[1]
+        return belief.spread.predict(self._rows_now(trials))[1]
+
+    def _rows_now(self, trials: list[Trial]) -> Array:
+        """Returns `cell_now` of each trial, `(n, c + d)`."""
+        contexts = None if self.context is None else np.array([trial.context for trial in trials])
+        return self.cells_of(np.array([trial.point for trial in trials]), contexts)
+
+    def most_deviations(self, belief: PointBelief, trials: list[Trial]) -> Array:
+        """Returns upper bounds of the posterior deviations at answered trials."""
+        spread = belief.spread
+        if not isinstance(spread, PointPosterior):
+            return self.deviations(belief, trials)
+        return spread.most_deviations(self._rows_now(trials))
 
     @with_one_thread
     def envelope(

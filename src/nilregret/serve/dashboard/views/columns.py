@@ -17,7 +17,6 @@ from ...._utils.checks import Array
 from ....domains.domain import Arms, Domain, space_of
 from ....domains.options import option_key
 from ....domains.parameters import Choice
-from ....storage.record import Record
 from ....storage.trial import Trial, TrialState, metric_names
 from ....study.cautions import unknown_levels
 from ....study.definition import constraint_names
@@ -71,11 +70,13 @@ class Columns(NamedTuple):
     """The columns of a study at one moment.
 
     Attributes:
+        order: position of the last event.
         trials: all trials by number.
         layout: the columns by key.
         values: an array by key, `(n,)`. A key that nobody has asked for is missing.
     """
 
+    order: int
     trials: Sequence[Trial]
     layout: dict[str, Column]
     values: dict[str, Any]
@@ -92,23 +93,20 @@ _known: WeakKeyDictionary[Study, Columns] = WeakKeyDictionary()
 
 def order_of(study: Study) -> int:
     """Returns the position of the last event, which grows with each event of a study."""
-    trials = study.trials
-    return trials.order if isinstance(trials, Record) else len(trials)
-
-
-def settled_order_of(study: Study) -> int:
-    """Returns a number that grows with each event of a study but reports, which change no posterior."""
-    return order_of(study) - sum(len(trial.curve) for trial in study.trials)
+    with study.replica.lock:
+        study.replica.sync()
+        return study.replica.record.order
 
 
 def columns_of(study: Study) -> Columns:
     """Returns the columns of a study. Cached values of trials that are the same objects as before are kept."""
-    trials, known = study.replica.snapshot(), _known.get(study)
+    order, known = order_of(study), _known.get(study)
+    if known is not None and known.order == order:
+        return known
+    trials = study.replica.snapshot()
     before = () if known is None else known.trials
     same = len(trials) >= len(before)
     changed = [i for i, (old, new) in enumerate(zip(before, trials, strict=False)) if old is not new] if same else []
-    if known is not None and same and not changed and len(trials) == len(before):
-        return known
     layout = {column.key: column for column in _layout(study, trials)}
     values: dict[str, Any] = {}
     if known is not None and same:
@@ -117,7 +115,7 @@ def columns_of(study: Study) -> Columns:
             if key in layout and layout[key].options == known.layout[key].options:
                 values[key] = np.append(array, layout[key].values(new))
                 values[key][changed] = layout[key].values([trials[i] for i in changed])
-    found = _known[study] = Columns(trials, layout, values)
+    found = _known[study] = Columns(order, trials, layout, values)
     return found
 
 

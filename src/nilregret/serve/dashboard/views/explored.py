@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from ...._utils.checks import many
 from ...._utils.numerals import numeral
@@ -18,13 +17,11 @@ from ....study.function import Axis, axes
 from ....study.importance import Importance, Indices, importance
 from ....study.quantities import Quantity, objectives, quantities
 from ....study.study import Study
-from .columns import PARAMETERS, columns_of, objective_key, settled_order_of
+from .columns import PARAMETERS, columns_of, objective_key
 from .pictures import Picture, drawn, short
 from .posterior import listed, quantity_at
 
 MOST_AXES, MOST_METRICS = 14, 4  # of parallel axes, and of these for metrics
-
-_known: WeakKeyDictionary[Study, dict[str, tuple[int, dict[str, Any]]]] = WeakKeyDictionary()
 
 
 def importance_view(study: Study, key: str = "") -> dict[str, Any]:
@@ -34,15 +31,16 @@ def importance_view(study: Study, key: str = "") -> dict[str, Any]:
         study: any study.
         key: of the number that the parameters move, or "" for the reward (see `quantity_at`).
     """
-    order, views = settled_order_of(study), _known.setdefault(study, {})
-    if key not in views or views[key][0] != order:
+
+    def made() -> dict[str, Any]:
         of = quantity_at(study, key)
         try:
             view = _importance(importance(of), of)
         except NoRegretError as error:
             view = {"why_not": str(error), "pictures": [], "sentence": ""}
-        views[key] = order, view | {"channels": listed(of)}
-    return views[key][1]
+        return view | {"channels": listed(of)}
+
+    return study.replica.kept(("importance", key), made)
 
 
 def _importance(found: Importance, of: Quantity) -> dict[str, Any]:

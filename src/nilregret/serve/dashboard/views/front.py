@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from textwrap import shorten
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from ...._utils.checks import Array, many
 from ....errors import NoRegretError
@@ -18,7 +17,6 @@ from ....study.formatting import where
 from ....study.front import Front
 from ....study.study import Study
 from ...wire.problems import Problem, about
-from .columns import settled_order_of
 from .forms import number
 from .pictures import Picture, drawn, empty, has_front, names_of, short, values_text
 
@@ -31,15 +29,10 @@ WHAT = (
     "one."
 )
 
-_known: WeakKeyDictionary[Study, tuple[int, Front]] = WeakKeyDictionary()
-
 
 def front_now(study: Study) -> Front:
     """Returns the front of a study with several objectives, computed again after each event but reports."""
-    order, known = settled_order_of(study), _known.get(study)
-    if known is None or known[0] != order:
-        known = _known[study] = order, study.front_values()
-    return known[1]
+    return study.replica.kept("front", study.front_values)
 
 
 def reference_text(study: Study) -> str:

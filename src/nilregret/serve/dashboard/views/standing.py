@@ -20,7 +20,7 @@ from ....study.direction import best_label
 from ....study.formatting import where
 from ....study.function import expected_gain
 from ....study.study import Study
-from .columns import columns_of, settled_order_of
+from .columns import columns_of
 from .pictures import has_front
 from .status import PAUSED, WHY_PAUSED, believed, of_clicks, short_context, status, told_now
 
@@ -37,19 +37,17 @@ class Verdict(NamedTuple):
     """The verdict whether a study has settled.
 
     Attributes:
-        order: of the last event that it knows (`settled_order_of`).
         trials: number of trials then.
         settled: True if finding out whether another point is better is expected to gain next to nothing.
         sentence: why, with the figures.
     """
 
-    order: int
     trials: int
     settled: bool
     sentence: str
 
 
-_known: WeakKeyDictionary[Study, Verdict] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Study, Verdict] = WeakKeyDictionary()  # the last verdicts
 
 
 def verdict(study: Study) -> Verdict:
@@ -57,10 +55,8 @@ def verdict(study: Study) -> Verdict:
 
     This may take a search of the policy.
     """
-    order, known = settled_order_of(study), _known.get(study)
-    if known is None or known.order != order:
-        known = _known[study] = Verdict(order, len(columns_of(study).trials), *_judged(study))
-    return known
+    found = _known[study] = study.replica.kept("verdict", lambda: Verdict(len(study.trials), *_judged(study)))
+    return found
 
 
 def _judged(study: Study) -> tuple[bool, str]:

@@ -73,8 +73,8 @@ def status(study: Study, *, now: float) -> dict[str, Any]:
         until = math.ceil(now + _until_said_otherwise(now - last))
     return {
         "trials": len(trials), "observed": states["observed"], "pending": states["pending"],
-        "plays": sum(trial.times for trial in trials if trial.reward is not None), "failed": states["failed"],
-        "stopped": states["stopped"], "told": _told(study, best),
+        "plays": study.replica.kept("plays", lambda: sum(t.times for t in trials if t.reward is not None)),
+        "failed": states["failed"], "stopped": states["stopped"], "told": _told(study, best),
         "abandoned": states["abandoned"], "last_told_at": last_told, "last_asked_at": last_asked, "last_at": last,
         "state": state, "said": _said(state, last, now), "state_why": why, "best": best, "why_no_best": why_no_best,
         "known": f"{order}_{until}",
