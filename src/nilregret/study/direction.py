@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -35,6 +35,25 @@ LIKE = 0.4  # Similarity from which a misspelt goal is suggested: "min" has 0.55
 
 AnyPolicy = Policy | ScriptedPolicy
 AnyState = State | ScriptedState
+MOST_KEPT = 100  # Results of a study that are kept until its next event.
+R = TypeVar("R")
+
+
+class Settled(NamedTuple):
+    """A state that has learned all outcomes, and what was computed of it, by key."""
+
+    state: AnyState
+    kept: dict[Any, Any]
+
+    def of(self, key: Any, make: Callable[[], R]) -> R:
+        """Returns what a function computes, computed once."""
+        found = self.kept.get(key, self)
+        if found is self:
+            found = make()
+            if len(self.kept) >= MOST_KEPT:
+                self.kept.clear()
+            self.kept[key] = found
+        return cast(R, found)
 
 
 def check_policy(policy: object) -> None:

@@ -14,7 +14,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, cast, final
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, final
 
 from .._utils.executors import survives_forks
 from .._utils.numerals import exact
@@ -27,20 +27,10 @@ from ..storage.base import Change, News
 from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.record import Event, Record
 from ..storage.trial import EventKind, Fit, Report, Trial, Verdict
-from . import snapshots
+from . import direction, snapshots
 from .arms import Roster
 from .best import FirstAnswers
-from .direction import (
-    PLAIN,
-    AnyPolicy,
-    AnyState,
-    Goal,
-    as_learned,
-    copy_of_state,
-    goals_in,
-    policy_of_rewards,
-    state_after,
-)
+from .direction import PLAIN, AnyPolicy, AnyState, Goal, Settled, goals_in
 from .inputs import Inputs
 from .leases import Leases, renewal
 from .lessons import Lessons
@@ -61,19 +51,11 @@ ATTEMPTS = 4  # Attempts at one call. The last one runs inside the transaction.
 QUICK = 0.01  # Seconds: a faster call may run inside the transaction if other processes write to the same study.
 FADING = 0.9  # Share of the duration of earlier calls that stays: a slow call is remembered for some calls.
 CONTENTION = 100  # Calls for which other writers are expected after they were last seen.
-MOST_KEPT = 100  # Results of a study that are kept until its next event.
 PATIENCE = 0.25  # Seconds that a reader waits for a call that waits for the storage.
 
 
 class _NotBegun:
     """The result of a call that did not begin, because expired leases filled the transaction."""
-
-
-class _Now(NamedTuple):
-    """The study as it is now, until something is recorded that a posterior may learn from."""
-
-    state: AnyState
-    kept: dict[Any, Any]  # What was computed of it, by key.
 
 
 @final
@@ -119,7 +101,7 @@ class Replica:
         self._make_locks()
         self._timed = policy.pending.in_time
         self.record = Record()
-        self._current: _Now | None = None
+        self._current: Settled | None = None
         self._valid = handle is None  # Whether record, state and storage agree.
         self._saved_order = 0  # The order of the last event for which they agreed.
         self._changes: dict[int, Trial | None] = {}  # Trials before this call, None for new ones.
@@ -193,7 +175,7 @@ class Replica:
                 quick = self._seconds < QUICK
                 within = left == 0 or (quick and self._contention > 0)
                 if not within:
-                    self._backup = None if quick else copy_of_state(self.state)
+                    self._backup = None if quick else direction.copy_of_state(self.state)
                     result = self._run(act)
                     if not self._has_changes():
                         self._mark_saved()
@@ -278,14 +260,14 @@ class Replica:
 
     def _learned(self, events: Sequence[Event]) -> Sequence[Event]:
         """Returns new events as the state learns from them: in the space of now, and in rewards."""
-        return as_learned(events, self.lessons, self.record, self.roster.spaces, self.goals)
+        return direction.as_learned(events, self.lessons, self.record, self.roster.spaces, self.goals)
 
     def _replay(self) -> None:
         """Makes the state anew from the record."""
         self.lessons.forget()
         self.firsts = FirstAnswers()
         with no_collection:
-            self.state = state_after(self.policy, self._goal, self.trials, seed=self._seed, late=self._late)
+            self.state = direction.state_after(self.policy, self._goal, self.trials, seed=self._seed, late=self._late)
         snapshots.let_go(self)
 
     @property
@@ -338,7 +320,7 @@ class Replica:
         state, policy, kinds = self.state, self.policy, [change.kind for change in changes]
         if "widened" in kinds or not isinstance(state, State) or not isinstance(policy, Policy):
             return False
-        return state.add_arms(policy_of_rewards(policy, self._goal))
+        return state.add_arms(direction.policy_of_rewards(policy, self._goal))
 
     def checked(self, check: Callable[[], R]) -> R:
         """Returns the result of a check that depends on the arms. Another process may have added some.
@@ -449,14 +431,11 @@ class Replica:
     def current(self) -> AnyState:
         """Returns a state for queries that has learned all trials of all processes. The caller holds `lock`."""
         self.sync()
-        return self._settled()
+        return self._settled().state
 
-    def _settled(self) -> AnyState:
-        return self._now().state
-
-    def _now(self) -> _Now:
+    def _settled(self) -> Settled:
         if self._current is None:
-            self._current = _Now(self.state.settled(), {})
+            self._current = Settled(self.state.settled(), {})
         return self._current
 
     # -- fits apart from decisions -------------------------------------------------------------------------------
@@ -467,7 +446,7 @@ class Replica:
             state = self.state
             if not isinstance(state, State) or not state.may_fit() or self._uncommitted or not self._valid:
                 return []  # the call that is being written looks again when it is done
-            return cast(State, self._settled()).fit_jobs()
+            return cast(State, self._settled().state).fit_jobs()
 
     def offer(self, job: FitJob, fit: Fit) -> None:
         """Lets a fit come into force with the next decision."""
@@ -489,14 +468,8 @@ class Replica:
         """
         with self.lock:
             self.sync()
-            kept = self._now().kept
-        found = kept.get(key, kept)
-        if found is kept:
-            found = make()
-            if len(kept) >= MOST_KEPT:
-                kept.clear()
-            kept[key] = found
-        return cast(R, found)
+            settled = self._settled()
+        return settled.of(key, make)
 
     def snapshot(self) -> Sequence[Trial]:
         """Returns all trials of all processes as they are now.
