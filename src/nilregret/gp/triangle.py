@@ -82,6 +82,7 @@ class GrowingTriangle(Copyable):
         self._left: list[Array] = []
         self._corner: list[Array] = []
         self._shared = 0  # leading blocks shared with a copy, which are replaced when they change
+        self._last: Array | None = None  # contiguous corner of the last block, as BLAS takes it
 
     def append(self, row: Array, diagonal: float) -> None:
         """Adds the row (row, diagonal) of L, where `row` is `(size,)`."""
@@ -89,6 +90,7 @@ class GrowingTriangle(Copyable):
         if inside == 0:
             self._left.append(np.zeros((BLOCK, block * BLOCK)))
             self._corner.append(np.zeros((BLOCK, BLOCK)))
+        self._last = None
         self._left[block][inside] = row[: block * BLOCK]
         self._corner[block][inside, :inside] = row[block * BLOCK :]
         self._corner[block][inside, inside] = diagonal
@@ -114,8 +116,16 @@ class GrowingTriangle(Copyable):
         solution = np.empty((self.size, *right.shape[1:]))
         for low, high, left, corner in self._rows():
             rest = right[low:high] - _times(left, solution[:low]) if low else right[:high]
-            solution[low:high] = dtrsm(1.0, corner.T, rest, trans_a=1).reshape(rest.shape)
+            solution[low:high] = dtrsm(1.0, self._whole(corner).T, rest, trans_a=1).reshape(rest.shape)
         return solution
+
+    def _whole(self, corner: Array) -> Array:
+        """Returns the corner of a block as a contiguous array. BLAS would copy that of a last block at each call."""
+        if len(corner) == BLOCK:
+            return corner
+        if self._last is None:
+            self._last = corner.copy()
+        return self._last
 
     def substitute(self, right: Array, solution: Array, *, start: int) -> None:
         """Writes the rows `start` .. n of L^{-1} `right` into `solution`, row by row.
@@ -132,9 +142,10 @@ class GrowingTriangle(Copyable):
         """Returns L^{-T} `right`, `(n, m)` or `(n,)`."""
         solution = right.copy()
         for low, high, left, corner in reversed(self._rows()):
-            part = dtrsm(1.0, corner.T, solution[low:high]).reshape(solution[low:high].shape)
+            part = dtrsm(1.0, self._whole(corner).T, solution[low:high]).reshape(solution[low:high].shape)
             solution[low:high] = part
-            solution[:low] -= left.T @ part
+            if low:
+                solution[:low] -= left.T @ part
         return solution
 
     def times_transposed(self, right: Array) -> Array:
@@ -193,7 +204,7 @@ class GrowingTriangle(Copyable):
         kept, column = trailing[1:, 1:].copy(), trailing[1:, 0].copy()
         _rank_one(kept, column, position, 1.0)
         rows = self.part(position, self.size)[1:, :position]
-        self.size = position
+        self.size, self._last = position, None
         del self._left[-(-position // BLOCK) :], self._corner[-(-position // BLOCK) :]
         self._own(position // BLOCK)
         for offset, row in enumerate(rows):
@@ -201,7 +212,7 @@ class GrowingTriangle(Copyable):
 
     def keep_blocks(self, count: int) -> None:
         """Removes all rows but those of the first `count` blocks."""
-        self.size = count * BLOCK
+        self.size, self._last = count * BLOCK, None
         del self._left[count:], self._corner[count:]
 
     def copy(self) -> Self:
@@ -218,6 +229,7 @@ class GrowingTriangle(Copyable):
         self._shared = min(self._shared, first)
 
     def _replace(self, start: int, trailing: Array) -> None:
+        self._last = None
         self._own(start // BLOCK)
         for low, high, left, corner in self._rows(start):
             first = max(low, start)  # row `start` may be anywhere in its block

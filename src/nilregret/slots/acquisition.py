@@ -28,8 +28,10 @@ class Pointwise(Protocol):
     def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:
         """Returns the scores `(n,)`."""
 
-    def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array] | None:
-        """Returns the derivatives of the scores in mean and in standard deviation, each `(n,)`, or None."""
+    def with_partials(
+        self, envelope: Envelope, incumbent: float | None = None
+    ) -> tuple[Array, Array, Array] | None:
+        """Returns the scores and their derivatives in mean and in standard deviation, each `(n,)`, or None."""
 
 
 class Known(NamedTuple):

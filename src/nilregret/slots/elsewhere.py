@@ -301,10 +301,9 @@ def _improvement(posterior: AtPoints, best: float, excluded: Callable[[Array], M
 
     def slopes(points: Array) -> tuple[Array, Array]:
         at, gone = posterior.gradients(points), excluded(points)
-        envelope = Envelope(at.mean, at.std, 0.0)
-        by_mean, by_std = IMPROVEMENT.partials(envelope, best)
+        scores, by_mean, by_std = IMPROVEMENT.with_partials(Envelope(at.mean, at.std, 0.0), best)
         gradient = by_mean[:, None] * at.mean_gradient + by_std[:, None] * at.std_gradient
-        return np.where(gone, -np.inf, IMPROVEMENT(envelope, best)), np.where(gone[:, None], 0.0, gradient)
+        return np.where(gone, -np.inf, scores), np.where(gone[:, None], 0.0, gradient)
 
     return AcquisitionFunction(values, slopes, RESOLUTION)
 

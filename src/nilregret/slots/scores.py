@@ -24,6 +24,7 @@ from .._utils.randomness import Randomness
 from ..domains.domain import Arms
 from ..domains.search.arms import best_on_grid
 from ..domains.search.boxes import AcquisitionFunction
+from ..domains.search.quasi_newton import between
 from ..errors import InvalidInput
 from ..serialize import described
 from ..theory.fronts import FAR_OUT, LEAST_STD, LOG_SQRT_2PI, MOST, log_distribution, log_h
@@ -144,6 +145,16 @@ class PointwiseScore(Score):
         None means finite differences.
         """
         return None
+
+    def with_partials(
+        self, envelope: Envelope, incumbent: float | None = None
+    ) -> tuple[Array, Array, Array] | None:
+        """Returns the scores and their derivatives, each `(n,)`, or None if `partials` does.
+
+        A score that shares much between them overrides this.
+        """
+        found = self.partials(envelope, incumbent)
+        return None if found is None else (self(envelope, incumbent), *found)
 
     def incumbent_in(self, view: AcquisitionContext) -> float | None:  # noqa: ARG002
         """Returns the value that candidates are compared with, reward units, or None.
@@ -321,8 +332,8 @@ class _Widened:
     def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:  # noqa: ARG002
         return envelope.mean + self._width * envelope.std
 
-    def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array]:  # noqa: ARG002
-        return np.ones_like(envelope.mean), np.full_like(envelope.std, self._width)
+    def with_partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array, Array]:
+        return self(envelope, incumbent), np.ones_like(envelope.mean), np.full_like(envelope.std, self._width)
 
 
 @final
@@ -432,12 +443,22 @@ class ExpectedImprovement(Improvement):
 
     def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array]:
         """Returns Phi(z) / EI and phi(z) / EI."""
+        return self.with_partials(envelope, incumbent)[1:]
+
+    def with_partials(
+        self, envelope: Envelope, incumbent: float | None = None
+    ) -> tuple[Array, Array, Array]:
+        """Returns log EI, Phi(z) / EI and phi(z) / EI."""
         z, std = _standardized(envelope, incumbent, self.margin)
         near = np.maximum(z, FAR_OUT)  # Beyond FAR_OUT the difference of the logarithms would be rounding error.
         log_gain = log_h(near)
-        by_mean = np.where(z > FAR_OUT, np.exp(log_distribution(near) - log_gain), -z)
-        by_std = np.where(z > FAR_OUT, np.exp(-0.5 * near**2 - LOG_SQRT_2PI - log_gain), z**2)
-        return by_mean / std, by_std / std
+        by_mean = np.exp(log_distribution(near) - log_gain)
+        by_std = np.exp(-0.5 * near**2 - LOG_SQRT_2PI - log_gain)
+        far = z <= FAR_OUT
+        if far.any():
+            log_gain = log_h(z)
+            by_mean, by_std = np.where(far, -z, by_mean), np.where(far, z**2, by_std)
+        return np.log(std) + log_gain, by_mean / std, by_std / std
 
 
 @final
@@ -549,4 +570,4 @@ def _standardized(envelope: Envelope, incumbent: float | None, margin: float) ->
             "reward, or pass the incumbent."
         )
     std = np.maximum(envelope.std, LEAST_STD)
-    return np.clip((envelope.mean - incumbent - margin) / std, -MOST, MOST), std
+    return between((envelope.mean - incumbent - margin) / std, -MOST, MOST), std

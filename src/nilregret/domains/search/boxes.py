@@ -296,19 +296,23 @@ class PointSearch:
         real: npt.NDArray[np.bool_], *, best: float, spacing: float, unit: float,
     ) -> int:  # fmt: skip
         """Moves these starts uphill in the real columns, in place, and returns the number of points evaluated."""
-        columns = slice(None) if real.all() else np.flatnonzero(real)
+        whole = real.all()
+        columns = slice(None) if whole else np.flatnonzero(real)
         low, span = domain.lower[columns], (domain.upper - domain.lower)[columns]
         high, fixed = low + span, at[who]
         counting = domain.active(fixed)
         factor = _power_of_two(unit)
+        scaled = span * factor
 
         def slopes(u: Array, which: npt.NDArray[np.intp]) -> tuple[Array, Array]:
-            points = fixed[which]
-            points[:, columns] = between(low + u * span, low, high)
+            moved = between(low + u * span, low, high)
+            points = moved if whole else fixed[which]
+            if not whole:
+                points[:, columns] = moved
             found, gradients = surface.slopes(points)
             if counting is not None:  # inactive columns do not move
                 gradients = np.where(counting[which], gradients, 0.0)
-            return found * factor, gradients[:, columns] * (span * factor)
+            return found if factor == 1.0 else found * factor, gradients[:, columns] * scaled
 
         u, found, counted = ascend(
             slopes,

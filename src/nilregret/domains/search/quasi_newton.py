@@ -67,29 +67,29 @@ def ascend(
     for _ in range(evaluations - 1):
         going = climbers.promising(reach=reach, best=best, enough=enough, ahead=resolution)
         if not going.all():
+            at[moving], value[moving] = climbers.at, climbers.value
             moving = moving[going]
+            climbers.keep(going)
             if not len(moving):
                 break
-            climbers.keep(going)
-        trial = climbers.trial()
-        climbers.judge(trial, *_climbable(*slopes(trial, moving)))
-        at[moving], value[moving] = climbers.at, climbers.value
+        climbers.judge(*_climbable(*slopes(climbers.trial, moving)))
         counted += len(moving)
+    at[moving], value[moving] = climbers.at, climbers.value
     return at, value, counted
 
 
 def _climbable(value: Array, gradient: Array) -> tuple[Array, Array]:
     """Returns finite slopes with finite squares. A standard deviation of 0 may have no slope."""
-    if not np.isfinite(gradient.sum()):
-        gradient = np.nan_to_num(gradient)
-    return value, between(gradient, -STEEPEST, STEEPEST)
+    if np.vdot(gradient, gradient) <= STEEPEST:
+        return value, gradient
+    return value, between(np.nan_to_num(gradient), -STEEPEST, STEEPEST)
 
 
 @final
 class _Climbers:
     """The starts that still move, m of them."""
 
-    STATE = ("at", "value", "gradient", "bend", "fresh", "longest", "slope", "step", "rise")
+    STATE = ("at", "value", "gradient", "bend", "fresh", "longest", "slope", "trial", "rise")
 
     def __init__(self, at: Array, value: Array, gradient: Array, radius: float) -> None:
         self.at, self.value, self.gradient, self.radius = at, value, gradient, radius
@@ -127,7 +127,7 @@ class _Climbers:
         if poor.any():
             step[poor] = uphill[poor] * (self.radius / np.maximum(norms[poor], 1e-300))[:, None]
         step *= (self.longest / np.maximum(_lengths(step), self.longest))[:, None]
-        self.step, self.slope, self.rise = step, norms, _products(uphill, step)
+        self.trial, self.slope, self.rise = between(at + step, 0.0, 1.0), norms, _products(uphill, step)
 
     def promising(self, *, reach: float, best: float, enough: float, ahead: float) -> Mask:
         """Returns which starts have not arrived and may still pass the best by `ahead`."""
@@ -136,12 +136,9 @@ class _Climbers:
         least = max(best, float(self.value.max())) + ahead
         return np.asarray((self.rise > enough) & (bound >= least) & (self.longest > SHORTEST))
 
-    def trial(self) -> Array:
-        """Returns the points to evaluate next."""
-        return between(self.at + self.step, 0.0, 1.0)
-
-    def judge(self, trial: Array, value: Array, gradient: Array) -> None:
-        """Accepts the points that rise enough, and shortens the steps of the others. All show the curvature."""
+    def judge(self, value: Array, gradient: Array) -> None:
+        """Accepts the trials that rise enough, and shortens the steps of the others. All show the curvature."""
+        trial = self.trial
         moved, turned = trial - self.at, self.gradient - gradient
         accepted = value - self.value >= ENOUGH * _products(moved, self.gradient)
         known = np.isfinite(value)
@@ -151,11 +148,15 @@ class _Climbers:
         else:
             self.bend[known] = _learned(self.bend[known], self.fresh[known], moved[known], turned[known])
             self.fresh = self.fresh & ~known
-        self.longest = np.where(accepted, LONGEST, SHORTER * _lengths(moved))
-        self.value = np.where(accepted, value, self.value)
-        self.at, self.gradient = (
-            np.where(accepted[:, None], new, old) for new, old in ((trial, self.at), (gradient, self.gradient))
-        )
+        if accepted.all():
+            self.at, self.value, self.gradient = trial, value, np.ascontiguousarray(gradient)
+            self.longest = np.full(len(value), LONGEST)
+        else:
+            self.longest = np.where(accepted, LONGEST, SHORTER * _lengths(moved))
+            self.value = np.where(accepted, value, self.value)
+            self.at, self.gradient = (
+                np.where(accepted[:, None], new, old) for new, old in ((trial, self.at), (gradient, self.gradient))
+            )
         self._aim()
 
 

@@ -273,10 +273,11 @@ class PointRound(PointView):
             at = self._belief.gradients(self._engine.rows(question.context, points))
             mean, std = question.units.rewards(at.mean, at.std)
             envelope = question.bounds(mean, std)
-            by_mean, by_std = score.partials(envelope, incumbent) or self._differences(score, mean, std, incumbent)
+            scores, by_mean, by_std = score.with_partials(envelope, incumbent) or self._differences(
+                score, mean, std, incumbent
+            )
             gradient = by_mean[:, None] * at.mean_gradient + by_std[:, None] * at.std_gradient
-            scores = self._engine.without_failed(points, score(envelope, incumbent))
-            return scores, question.units.unit * gradient[:, -points.shape[1] :]
+            return self._engine.without_failed(points, scores), question.units.unit * gradient[:, -points.shape[1] :]
 
         if not self._question.bounds.pointwise:
             return self.without_slopes(values)
@@ -297,8 +298,10 @@ class PointRound(PointView):
 
         return rough
 
-    def _differences(self, score: Pointwise, mean: Array, std: Array, incumbent: float | None) -> tuple[Array, Array]:
-        """Returns numerical derivatives of a score in mean and std."""
+    def _differences(
+        self, score: Pointwise, mean: Array, std: Array, incumbent: float | None
+    ) -> tuple[Array, Array, Array]:
+        """Returns a score and its numerical derivatives in mean and std."""
         step = STEP * np.maximum(std, STEP)
 
         def at(mean: Array, std: Array) -> Array:
@@ -308,7 +311,7 @@ class PointRound(PointView):
         by_std = (at(mean.copy(), std + step) - at(mean.copy(), np.maximum(std - step, 0.0))) / (
             step + np.minimum(std, step)
         )
-        return by_mean, by_std
+        return at(mean, std), by_mean, by_std
 
     def path(self) -> AcquisitionFunction:
         """Returns a function drawn from GP(mu, width^2 cov), with its gradients."""
