@@ -28,9 +28,7 @@ class Pointwise(Protocol):
     def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:
         """Returns the scores `(n,)`."""
 
-    def with_partials(
-        self, envelope: Envelope, incumbent: float | None = None
-    ) -> tuple[Array, Array, Array] | None:
+    def with_partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array, Array] | None:
         """Returns the scores and their derivatives in mean and in standard deviation, each `(n,)`, or None."""
 
 

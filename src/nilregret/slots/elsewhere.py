@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.checks import Array, integer, number, settle, shown
+from .._utils.checks import Array, IndexArray, integer, number, settle, shown
 from .._utils.process_setting import with_one_thread
 from .._utils.randomness import Draws
 from ..domains.domain import Box, Space
@@ -66,14 +66,18 @@ class _Away(NamedTuple):
         best: the best reward then.
         kernel: kernel of the fit to all answers then, which stays for the phase.
         centres: `(k, d)`.
+        places: indices of the centres among the first answers, `(k,)`.
         inner: True for each of the first answers that lies in an exhausted basin, `(start,)`.
+        kept: the latest result at the answers and at the candidates.
     """
 
     start: int
     best: float
     kernel: Kernel
     centres: Array
+    places: IndexArray
     inner: Mask
+    kept: dict[str, Any]
 
     def covers(self, points: Array) -> Mask:
         """Returns which points are related to a centre, `(m,)`."""
@@ -81,9 +85,58 @@ class _Away(NamedTuple):
 
     def outside(self, points: Array) -> Mask:
         """Returns which of the points answered so far, `(n, d)`, lie outside of the exhausted basins, `(n,)`."""
-        inside = self.covers(points)
-        inside[: self.start] |= self.inner
-        return ~inside
+        if self.kept.get("points") is not points:
+            inside = self.covers(points)
+            inside[: self.start] |= self.inner
+            self.kept["points"], self.kept["outside"] = points, ~inside
+        found: Mask = self.kept["outside"]
+        return found
+
+    def exhausted(self, candidates: Array, points: Array, later: Array, inner: Mask) -> Mask:
+        """Returns which candidates belong to the basins, by themselves or by the trial most related to them, `(m,)`.
+
+        Results at points that are still the first ones are kept.
+
+        Args:
+            candidates: the same in each round, `(m, d)`.
+            points: that were answered, `(n, d)`.
+            later: other points tried, `(k, d)`.
+            inner: which points, and then which later ones, lie in the basins, `(n + k,)`.
+        """
+        known: _Nearest | None = self.kept.get("nearest")
+        if known is None or not np.array_equal(known.points, points[: len(known.points)]):
+            self.kept["covered"] = self.covers(candidates)
+            known = _Nearest(points[:0], np.full(len(candidates), -np.inf), np.zeros(len(candidates), dtype=np.intp))
+        known = self.kept["nearest"] = known.then(points[len(known.points) :], self.kernel, candidates)
+        return np.asarray(self.kept["covered"] | inner[known.then(later, self.kernel, candidates).places])
+
+
+class _Nearest(NamedTuple):
+    """The most related of some points for each candidate.
+
+    Attributes:
+        points: `(n, d)`.
+        largest: prior correlation with the most related point, `(m,)`.
+        places: its place among the points, `(m,)`.
+    """
+
+    points: Array
+    largest: Array
+    places: IndexArray
+
+    def then(self, points: Array, kernel: Kernel, at: Array) -> _Nearest:
+        """Returns the same for more points."""
+        if not len(points):
+            return self
+        related = _correlation(kernel, at, points)
+        first = related.argmax(axis=1)
+        largest = np.take_along_axis(related, first[:, None], axis=1)[:, 0]
+        nearer = largest > self.largest
+        return _Nearest(
+            np.concatenate([self.points, points]),
+            np.where(nearer, largest, self.largest),
+            np.where(nearer, len(self.points) + first, self.places),
+        )
 
 
 class _Models(NamedTuple):
@@ -233,21 +286,19 @@ class Elsewhere(Explore):
         known = _correlation(fitted.kernel, centres, top[None])[:, 0] >= RELATED
         centres = np.concatenate([centres[~known], top[None]])
         inner = (values > 0.0) & _joined(posterior, points, means, centres)
-        phase = _Away(len(rewards), float(rewards.max()), fitted.kernel, centres, inner)
+        places = (points == centres[:, None]).all(axis=2).argmax(axis=1)
+        phase = _Away(len(rewards), float(rewards.max()), fitted.kernel, centres, places, inner, {})
         return phase if int(phase.outside(points).sum()) >= FEWEST else None
 
     def _end(self, phase: _Away, points: Array, rewards: Array, middle: float) -> tuple[int | None, int | None]:
         """Returns the number of answers at which a phase ended, or None, and the best trial outside then, if any."""
-        outside = phase.outside(points)
-        best, last, fails = -np.inf, None, 0
-        for count in range(phase.start, len(rewards) + 1):
-            places = np.flatnonzero(outside[:count])
-            last = int(places[rewards[places].argmax()])
-            rise = RISE if rewards[last] < phase.best else SMALL_RISE
-            won = rewards[last] > best + rise * (phase.best - middle)
-            best, fails = (float(rewards[last]), 0) if won else (best, fails + 1)
+        after = np.maximum.accumulate(np.where(phase.outside(points), rewards, -np.inf))
+        best, fails = -np.inf, 0
+        for count, top in enumerate(after[phase.start - 1 :].tolist(), start=phase.start):
+            won = top > best + (RISE if top < phase.best else SMALL_RISE) * (phase.best - middle)
+            best, fails = (top, 0) if won else (best, fails + 1)
             if fails >= self.stall:
-                return count, last
+                return count, int(after.searchsorted(top))
         return None, None
 
 
@@ -272,12 +323,14 @@ def _best_outside(models: _Models, phase: _Away, points: Array, rewards: Array, 
 
     def exhausted(at: Array) -> Mask:
         """Returns which points belong to the basins, by themselves or by the trial most related to them."""
-        return np.asarray(phase.covers(at) | inner[_correlation(phase.kernel, at, tried).argmax(axis=1)])
+        related = _correlation(phase.kernel, at, tried)
+        return np.asarray((related[:, phase.places] >= RELATED).any(axis=1) | inner[related.argmax(axis=1)])
 
     domain, search = situation.domain, models.policy.search
     surface = _improvement(posterior, float(means.max()), exhausted)
     candidates = models.keep("candidates", (), lambda: search.candidate_points(domain, situation.seed))
-    scores = surface.values(candidates)
+    scores = IMPROVEMENT(Envelope(*posterior.predict(candidates), 0.0), float(means.max()))
+    scores[phase.exhausted(candidates, points, open_, inner)] = -np.inf
     if not np.isfinite(scores).any():
         return None
     found = search.maximize(
@@ -335,7 +388,8 @@ def _posterior(fitted: Refitted, points: Array, rewards: Array) -> AtPoints:
 
 def _correlation(kernel: Kernel, points: Array, others: Array) -> Array:
     """Returns prior correlations, `(m, k)`."""
-    variances = kernel.diagonal(points)[:, None] * kernel.diagonal(others)
+    same = kernel.variance
+    variances = kernel.diagonal(points)[:, None] * kernel.diagonal(others) if same is None else same * same
     return np.asarray(kernel(points, others) / np.sqrt(np.maximum(variances, 1e-300)))
 
 

@@ -146,9 +146,7 @@ class PointwiseScore(Score):
         """
         return None
 
-    def with_partials(
-        self, envelope: Envelope, incumbent: float | None = None
-    ) -> tuple[Array, Array, Array] | None:
+    def with_partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array, Array] | None:
         """Returns the scores and their derivatives, each `(n,)`, or None if `partials` does.
 
         A score that shares much between them overrides this.
@@ -445,9 +443,7 @@ class ExpectedImprovement(Improvement):
         """Returns Phi(z) / EI and phi(z) / EI."""
         return self.with_partials(envelope, incumbent)[1:]
 
-    def with_partials(
-        self, envelope: Envelope, incumbent: float | None = None
-    ) -> tuple[Array, Array, Array]:
+    def with_partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array, Array]:
         """Returns log EI, Phi(z) / EI and phi(z) / EI."""
         z, std = _standardized(envelope, incumbent, self.margin)
         near = np.maximum(z, FAR_OUT)  # Beyond FAR_OUT the difference of the logarithms would be rounding error.
