@@ -13,7 +13,7 @@ from nilregret.__main__ import main
 from nilregret.cli import trial_commands as worker_command
 from nilregret.errors import NoRegretWarning, printable
 from nilregret.serve.http.server import _escape
-from nilregret.serve.watch.signals import SignalCache
+from nilregret.serve.watch.signals import signals_of
 from nilregret.serve.wire.problems import Problem
 from nilregret.storage import SqlStorage
 from nilregret.tuning.outcome import Rule
@@ -101,7 +101,7 @@ def test_signals():
     study = nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 9), nr.Matern(2.5, 0.5), noise=0.1))
     for _ in range(3):
         study.fail(study.ask(), f"because{EVIL}")
-    (signal,) = SignalCache().current(study, now=0.0)
+    (signal,) = signals_of(study, now=0.0)
     assert "because" in clean(signal.sentence)
 
 

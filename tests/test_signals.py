@@ -22,7 +22,7 @@ from nilregret.serve.api.app import create_app
 from nilregret.serve.dashboard.pages import ROUTES
 from nilregret.serve.http.server import Service
 from nilregret.serve.watch.audit import note_writing
-from nilregret.serve.watch.signals import KINDS, RULES, SignalCache, failing, overrun, pauses, silent
+from nilregret.serve.watch.signals import KINDS, RULES, failing, overrun, pauses, signals_of, silent
 from nilregret.serve.wire.settings import Settings, Webhook
 from nilregret.serve.work.study_notes import StudyNotes, as_note, notes_of
 from nilregret.serve.work.workers import StudyWorkers
@@ -36,7 +36,7 @@ SECRET = "a secret of the receiver"
 
 
 def kinds(study, *, now):
-    return [signal.kind for signal in SignalCache().current(study, now=now)]
+    return [signal.kind for signal in signals_of(study, now=now)]
 
 
 def timed(**more):
@@ -60,7 +60,7 @@ def test_each_kind_of_signal_has_a_rule_and_a_study_that_is_well_has_none():
 @pytest.mark.parametrize("kind", STUDIES)
 def test_signals_of_any_study_are_sentences(kind):
     study = study_of(kind)
-    for signal in SignalCache().current(study, now=2e9):
+    for signal in signals_of(study, now=2e9):
         assert signal.sentence.endswith(".")
         assert signal.kind in KINDS
 
@@ -71,7 +71,7 @@ def test_failures_in_a_row_are_a_signal_until_one_succeeds():
     for i in range(3):
         assert kinds(study, now=clock.now) == []
         study.fail(study.ask(), f"no disk {i}")
-    (signal,) = SignalCache().current(study, now=clock.now)
+    (signal,) = signals_of(study, now=clock.now)
     assert (signal.kind, signal.event) == ("failing", 7)
     assert signal.sentence == "The last 3 trials with an outcome failed, the latest with: no disk 2."
     study.ask()  # a pending trial ends nothing
@@ -97,7 +97,7 @@ def test_a_pause_longer_than_usual_is_a_signal_and_the_end_of_a_study_is_none():
     answers(study, clock, 5, every=100.0)
     at = clock.now
     assert kinds(study, now=at + 300.0) == []
-    (signal,) = SignalCache().current(study, now=at + 301.0)
+    (signal,) = signals_of(study, now=at + 301.0)
     assert (signal.kind, signal.since) == ("silent", at)
     assert signal.sentence == "Nothing has happened for 5 min; the longest of the last pauses was 100 s."
     assert kinds(study, now=at + 31 * 86_400.0) == []
@@ -122,7 +122,7 @@ def test_pauses_of_no_time_are_said_in_words():
     study.ask()
     for _ in range(20):
         study.tell(study.ask(), 0.5)
-    (signal,) = SignalCache().current(study, now=clock.now + 100.0)
+    (signal,) = signals_of(study, now=clock.now + 100.0)
     assert signal.sentence.endswith("the longest of the last pauses was less than a second.")
 
 
@@ -133,7 +133,7 @@ def test_one_outage_is_one_signal_and_no_number_of_pending_trials_hides_it():
     for i, trial in enumerate(asked_first[:120]):
         clock.now += 10.0
         study.fail(trial, "no disk") if i < 25 or i % 5 < 3 else study.tell(trial, 0.5)
-        events += [signal.event for signal in SignalCache().current(study, now=clock.now) if signal.kind == "failing"]
+        events += [signal.event for signal in signals_of(study, now=clock.now) if signal.kind == "failing"]
     assert len(events) > 60
     assert set(events) == {2}
     assert "silent" in kinds(study, now=clock.now + 100.0)
@@ -181,7 +181,7 @@ def test_a_restart_is_a_signal_for_twenty_trials_or_a_day():
     last = study.restarts[-1]
     assert len(study.trials) - last > 20
     at = study.trials[last].asked_at
-    changed = [signal for signal in SignalCache().current(study, now=at + 86_000.0) if signal.kind == "change"]
+    changed = [signal for signal in signals_of(study, now=at + 86_000.0) if signal.kind == "change"]
     assert [(signal.event, signal.since) for signal in changed] == [(last, at)]
     assert changed[0].sentence == f"The policy started anew at trial {last}: {study.restart_reasons[-1]}."
     assert "change" not in kinds(study, now=at + 86_500.0)
@@ -204,10 +204,10 @@ def test_fits_that_fail_or_stay_behind_are_a_signal():
     for i in range(101):
         assert "fit" not in kinds(study, now=0.0), i
         study.add([i / 101], float(i % 7))
-    (signal,) = [each for each in SignalCache().current(study, now=0.0) if each.kind == "fit"]
+    (signal,) = [each for each in signals_of(study, now=0.0) if each.kind == "fit"]
     assert "under way since 101 trials" in signal.sentence
     fitter.made[0][1].set_exception(ArithmeticError("singular"))
-    (signal,) = [each for each in SignalCache().current(study, now=0.0) if each.kind == "fit"]
+    (signal,) = [each for each in signals_of(study, now=0.0) if each.kind == "fit"]
     assert signal.sentence == "The last fit failed, and decisions go on with the one before: singular."
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast, final
 
 import numpy as np
 
@@ -39,20 +39,26 @@ MOST_KEPT = 100  # Results of a study that are kept until its next event.
 R = TypeVar("R")
 
 
-class Settled(NamedTuple):
-    """A state that has learned all outcomes, and what was computed of it, by key."""
+@final
+class Version:
+    """A study between two events, with what was computed of it.
 
-    state: AnyState
-    kept: dict[Any, Any]
+    Attributes:
+        state: one that has learned all outcomes, or None before somebody asks for it.
+    """
+
+    def __init__(self) -> None:
+        self.state: AnyState | None = None
+        self._kept: dict[Any, Any] = {}
 
     def of(self, key: Any, make: Callable[[], R]) -> R:
         """Returns what a function computes, computed once."""
-        found = self.kept.get(key, self)
+        found = self._kept.get(key, self)
         if found is self:
             found = make()
-            if len(self.kept) >= MOST_KEPT:
-                self.kept.clear()
-            self.kept[key] = found
+            if len(self._kept) >= MOST_KEPT:
+                self._kept.clear()
+            self._kept[key] = found
         return cast(R, found)
 
 

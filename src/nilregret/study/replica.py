@@ -30,7 +30,7 @@ from ..storage.trial import EventKind, Fit, Report, Trial, Verdict
 from . import direction, snapshots
 from .arms import Roster
 from .best import FirstAnswers
-from .direction import PLAIN, AnyPolicy, AnyState, Goal, Settled, goals_in
+from .direction import PLAIN, AnyPolicy, AnyState, Goal, Version, goals_in
 from .inputs import Inputs
 from .leases import Leases, renewal
 from .lessons import Lessons
@@ -101,7 +101,7 @@ class Replica:
         self._make_locks()
         self._timed = policy.pending.in_time
         self.record = Record()
-        self._current: Settled | None = None
+        self._current: Version | None = None
         self._valid = handle is None  # Whether record, state and storage agree.
         self._saved_order = 0  # The order of the last event for which they agreed.
         self._changes: dict[int, Trial | None] = {}  # Trials before this call, None for new ones.
@@ -431,11 +431,17 @@ class Replica:
     def current(self) -> AnyState:
         """Returns a state for queries that has learned all trials of all processes. The caller holds `lock`."""
         self.sync()
-        return self._settled().state
+        return self._settled()
 
-    def _settled(self) -> Settled:
+    def _settled(self) -> AnyState:
+        now = self._version()
+        if now.state is None:
+            now.state = self.state.settled()
+        return now.state
+
+    def _version(self) -> Version:
         if self._current is None:
-            self._current = Settled(self.state.settled(), {})
+            self._current = Version()
         return self._current
 
     # -- fits apart from decisions -------------------------------------------------------------------------------
@@ -446,7 +452,7 @@ class Replica:
             state = self.state
             if not isinstance(state, State) or not state.may_fit() or self._uncommitted or not self._valid:
                 return []  # the call that is being written looks again when it is done
-            return cast(State, self._settled().state).fit_jobs()
+            return cast(State, self._settled()).fit_jobs()
 
     def offer(self, job: FitJob, fit: Fit) -> None:
         """Lets a fit come into force with the next decision."""
@@ -468,8 +474,8 @@ class Replica:
         """
         with self.lock:
             self.sync()
-            settled = self._settled()
-        return settled.of(key, make)
+            version = self._version()
+        return version.of(key, make)
 
     def snapshot(self) -> Sequence[Trial]:
         """Returns all trials of all processes as they are now.

@@ -21,7 +21,6 @@ from ..auth.bodies import is_lines
 from ..auth.caller import Caller, caller_of
 from ..watch.metrics import Metrics
 from ..watch.signal_sender import SignalSender
-from ..watch.signals import SignalCache
 from ..wire.decision_ids import SECRET, Ids, new_secret
 from ..wire.messages import Problem as Told
 from ..wire.messages import Reply, name_in
@@ -48,15 +47,14 @@ class Service:
     def __init__(self, storage: NotesStorage, settings: Settings, clock: Callable[[], float]) -> None:
         self.storage, self.settings = storage, settings
         self.workers = StudyWorkers(storage, settings, clock)
-        self.signals = SignalCache()
-        self.metrics = Metrics(self.workers, self.signals, clock)
+        self.metrics = Metrics(self.workers, clock)
         self.streams = Streams(settings)
         self.clock = clock
         self._ids: Ids | None = None
 
     def sender(self, webhook: Webhook) -> SignalSender:
         """Returns an object that sends the signals of this process."""
-        return SignalSender(webhook, self.workers, self.signals, self.clock)
+        return SignalSender(webhook, self.workers, self.clock)
 
     @property
     def ids(self) -> Ids:

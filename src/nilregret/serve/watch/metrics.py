@@ -24,10 +24,10 @@ from ...study.study import Study
 from ...theory.regret_bounds import sum_of_deviations_bound
 from ..work.answers import LATE, TellResult
 from ..work.deadlines import DEFAULTED
-from ..work.worker import StudyWorker
+from ..work.worker import StudyWorker, counts_of
 from ..work.workers import StudyWorkers
 from .shared_metrics import OF_PROCESS, PERIOD_SECONDS, SharedMetrics
-from .signals import KINDS, SignalCache
+from .signals import KINDS, signals_of
 
 
 def regret_bound(study: Study) -> float | None:
@@ -96,12 +96,11 @@ class Metrics:
 
     Args:
         workers: of the studies to count, as far as they are open in this process.
-        signals: of the studies.
         clock: Unix seconds.
     """
 
-    def __init__(self, workers: StudyWorkers, signals: SignalCache, clock: Callable[[], float]) -> None:
-        self._workers, self._signals, self._clock = workers, signals, clock
+    def __init__(self, workers: StudyWorkers, clock: Callable[[], float]) -> None:
+        self._workers, self._clock = workers, clock
         registry = self._own = CollectorRegistry()
 
         def counter(name: str, about: str, *labels: str) -> Counter:
@@ -162,7 +161,7 @@ class Metrics:
 
     def _of_record(self, tenant: str | None) -> tuple[_RecordMetrics, _SignalMetrics]:
         workers = [worker for worker in self._workers.open if tenant is None or worker.tenant == tenant]
-        signals = _SignalMetrics(workers, self._workers, self._signals, self._clock())
+        signals = _SignalMetrics(workers, self._workers, self._clock())
         return _RecordMetrics(workers, self._workers), signals
 
     def _publish(self, shared: SharedMetrics) -> None:
@@ -218,8 +217,8 @@ class _OwnMetrics:
 class _SignalMetrics:
     """The signals of the open studies, by kind."""
 
-    def __init__(self, open_: list[StudyWorker], workers: StudyWorkers, signals: SignalCache, now: float) -> None:
-        self._open, self._workers, self._signals, self._now = open_, workers, signals, now
+    def __init__(self, open_: list[StudyWorker], workers: StudyWorkers, now: float) -> None:
+        self._open, self._workers, self._now = open_, workers, now
 
     def collect(self) -> Iterable[Metric]:
         """Returns the metric (see `prometheus_client.registry.Collector`)."""
@@ -228,7 +227,7 @@ class _SignalMetrics:
         )
         for worker in self._open:
             with self._workers.isolated(worker.tenant, worker.name):
-                kinds = {signal.kind for signal in self._signals.current(worker.study, now=self._now)}
+                kinds = {signal.kind for signal in signals_of(worker.study, now=self._now)}
                 for kind in KINDS:
                     found.add_metric((worker.tenant, worker.name, kind), float(kind in kinds))
         return [found]
@@ -255,7 +254,7 @@ class _RecordMetrics:
         for worker in self._open:
             of = worker.tenant, worker.name
             with self._workers.isolated(*of):
-                counts = worker.counts.current(worker.study, worker.deadlines)
+                counts = counts_of(worker.study, worker.deadlines)
                 unanswered = self._unanswered(worker)
                 for state, count in counts.states.items():
                     trials.add_metric((*of, state), count)

@@ -20,7 +20,7 @@ from ..wire.settings import Webhook
 from ..work.study_notes import notes_of
 from ..work.worker import StudyWorker
 from ..work.workers import StudyWorkers
-from .signals import Signal, SignalCache
+from .signals import Signal, signals_of
 
 LOG = logging.getLogger("nilregret.serve")
 EVERY = 10.0  # seconds between two looks at the studies
@@ -37,12 +37,11 @@ class SignalSender:
     Args:
         webhook: the receiver.
         workers: of the studies.
-        cache: of the signals.
         clock: Unix seconds.
     """
 
-    def __init__(self, webhook: Webhook, workers: StudyWorkers, cache: SignalCache, clock: Callable[[], float]) -> None:
-        self._webhook, self._workers, self._cache, self._clock = webhook, workers, cache, clock
+    def __init__(self, webhook: Webhook, workers: StudyWorkers, clock: Callable[[], float]) -> None:
+        self._webhook, self._workers, self._clock = webhook, workers, clock
         self._sending: dict[str, asyncio.Task[None]] = {}  # by id of the message
 
     async def run(self) -> None:
@@ -78,7 +77,7 @@ class SignalSender:
         (notes,) = notes_of(storage, [worker.stored])
         if notes.archived or notes.paused:
             return []
-        signals = self._cache.current(worker.study, now=self._clock())
+        signals = signals_of(worker.study, now=self._clock())
         named = {_message_id(worker.stored, signal): signal for signal in signals}
         return [
             (message, _body(worker, signal)) for message, signal in named.items()

@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise, takewhile
-from typing import Any, Literal, NamedTuple, final, get_args
-from weakref import WeakKeyDictionary
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -59,37 +58,18 @@ class Signal(NamedTuple):
     event: int
 
 
-class _Known(NamedTuple):
-    order: int
-    signals: list[Signal]  # all that do not depend on the time of day
-    pauses: Pauses | None
+def signals_of(study: Study, *, now: float) -> list[Signal]:
+    """Returns the signals of a study. Those that do not depend on the time are kept until an event.
 
-
-@final
-class SignalCache:
-    """The signals of the open studies of a process, computed again after each change of a record."""
-
-    def __init__(self) -> None:
-        self._known: WeakKeyDictionary[Study, _Known] = WeakKeyDictionary()
-
-    def current(self, study: Study, *, now: float) -> list[Signal]:
-        """Returns the signals of a study.
-
-        Args:
-            study: to look at.
-            now: present time in Unix seconds.
-        """
-        with study.replica.lock:
-            study.replica.sync()
-            record = study.replica.record
-            known = self._known.get(study)
-            trials = () if known is not None and known.order == record.order else record[:]
-            order = record.order
-        if known is None or known.order != order:
-            known = _Known(order, [*failing(trials), *_budgets(study)], pauses(trials))
-            self._known[study] = known
-        found = *known.signals, *_changes(study, now), *silent(known.pauses, now), *_fits(study)
-        return [each._replace(sentence=printable(each.sentence)) for each in found]  # reasons come from anywhere
+    Args:
+        study: to look at.
+        now: present time in Unix seconds.
+    """
+    replica = study.replica
+    known = replica.kept("signals", lambda: [*failing(replica.snapshot()), *_budgets(study)])
+    waits = replica.kept(("pauses", replica.record.order), lambda: pauses(replica.snapshot()))  # reports count
+    found = *known, *_changes(study, now), *silent(waits, now), *_fits(study)
+    return [each._replace(sentence=printable(each.sentence)) for each in found]  # reasons come from anywhere
 
 
 def failing(trials: Sequence[Trial]) -> list[Signal]:

@@ -35,7 +35,6 @@ class Counts(NamedTuple):
     """Counts of the trials on record.
 
     Attributes:
-        order: of the last event on record.
         states: number of trials in each state.
         observations: trials that no caller had asked for.
         answers: decisions with a reward or a failure, also one that the deadline rule recorded, and stopped ones.
@@ -43,7 +42,6 @@ class Counts(NamedTuple):
         violations: trials that violated a constraint.
     """
 
-    order: int
     states: dict[str, int]
     observations: int
     answers: int
@@ -56,39 +54,34 @@ class Counts(NamedTuple):
         return sum(self.states.values()) - self.observations
 
 
-@final
-class StudyCounts:
-    """The counts of one study in one process, cached."""
+def counts_of(study: Study, deadlines: Deadlines) -> Counts:
+    """Returns the counts of a study, counted again after an event.
 
-    def __init__(self) -> None:
-        self._counts: Counts | None = None
-        self._pending = 0
-        self._checked = -1  # length of the record when pending trials were last counted
+    Args:
+        study: to count.
+        deadlines: of the study, which say what is late.
+    """
 
-    def current(self, study: Study, deadlines: Deadlines) -> Counts:
-        """Returns the counts of a study, counted again if the record has changed.
-
-        Args:
-            study: to count.
-            deadlines: of the study, which say what is late.
-        """
-        replica = study.replica
-        with replica.lock:
-            replica.sync()
-            known, order = self._counts, replica.record.order
-            if known is not None and known.order == order:
-                return known
-            trials = replica.record[:]
+    def counted() -> Counts:
+        trials = study.replica.snapshot()
         states: dict[str, int] = dict.fromkeys(get_args(TrialState), 0)
         for trial in trials:
             states[trial.state] += 1
         asked = [trial for trial in trials if trial.as_corrected().told_order != trial.asked_order]
         answered = [trial for trial in asked if not trial.open]
-        self._counts = Counts(
-            order, states, len(trials) - len(asked), len(answered), sum(map(deadlines.late, answered)),
-            sum(trial.feasible is False for trial in trials),
-        )  # fmt: skip
-        return self._counts
+        late, violations = sum(map(deadlines.late, answered)), sum(trial.feasible is False for trial in trials)
+        return Counts(states, len(trials) - len(asked), len(answered), late, violations)
+
+    return study.replica.kept("counts", counted)
+
+
+@final
+class PendingCount:
+    """The number of trials of a study that wait for their answer, as one process last counted them."""
+
+    def __init__(self) -> None:
+        self._pending = 0
+        self._checked = -1  # length of the record when pending trials were last counted
 
     def pass_over(self, count: int) -> None:
         """Notes that so many new trials have their answer, so that `check` need not count all trials again."""
@@ -183,7 +176,7 @@ class StudyWorker:
         writers: TenantThreads, readers: TenantThreads,
     ) -> None:  # fmt: skip
         self.tenant, self.name, self.study, self.stored = tenant, name, study, stored
-        self.deadlines, self.counts = Deadlines(Rule.of(dict(study.about))), StudyCounts()
+        self.deadlines, self.counts = Deadlines(Rule.of(dict(study.about))), PendingCount()
         self._settings, self._writers, self._readers = settings, writers, readers
         self._lock = threading.Lock()
         self._queue: deque[_Queued] = deque()

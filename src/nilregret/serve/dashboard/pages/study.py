@@ -14,7 +14,7 @@ from ...._utils.checks import whole_in
 from ....domains.domain import Arms
 from ....policy.policy import Policy
 from ....study.study import Study
-from ...watch.signals import Signal
+from ...watch.signals import signals_of
 from ...work.study_notes import StudyNotes
 from ..rendering import caller_of, page
 from ..views.curves import NO_CURVE, curves_view, reports
@@ -34,9 +34,7 @@ def tab(template: str, view: Callable[[Study, dict[str, str]], dict[str, Any]]) 
     async def endpoint(request: Request) -> Response:
         query = dict(request.query_params)
         worker = await worker_of(request)
-        found = await worker.read(
-            lambda opened: frame(request, opened, worker.notes, now=time.time()) | view(opened, query)
-        )
+        found = await worker.read(lambda opened: frame(opened, worker.notes, now=time.time()) | view(opened, query))
         return page(request, template, name=study_name(request), **found)
 
     return endpoint
@@ -58,24 +56,19 @@ def _overview(study: Study, query: dict[str, str]) -> dict[str, Any]:
     return shown | front_view(study, query)
 
 
-def frame(request: Request, study: Study, notes: StudyNotes, *, now: float) -> dict[str, Any]:
+def frame(study: Study, notes: StudyNotes, *, now: float) -> dict[str, Any]:
     """Returns what each tab may show: the status of the study, the next step, and its signals."""
     at = standing_status(study, now=now, paused=notes.paused)
     return {
-        "at": at, "next": next_step(at), "signals": _signals(request, study),
+        "at": at, "next": next_step(at), "signals": signals_of(study, now=time.time()),
         "notes": notes, "of_arms": isinstance(study.policy, Policy) and isinstance(study.policy.domain, Arms),
     }  # fmt: skip
-
-
-def _signals(request: Request, study: Study) -> list[Signal]:
-    found: list[Signal] = request.app.state.service.signals.current(study, now=time.time())
-    return found
 
 
 @with_error_pages
 async def signals(request: Request) -> Response:
     """Shows the signals of a study."""
-    found = await read(request, lambda opened: _signals(request, opened))
+    found = await read(request, lambda opened: signals_of(opened, now=time.time()))
     return page(request, "signals.html", name=study_name(request), signals=found)
 
 
@@ -112,9 +105,7 @@ async def settings_tab(request: Request) -> Response:
     url = getattr(request.app.state.workers.storage, "url", None) if caller.token is None else None
     base, name = base_of(request), study_name(request)
     found = await worker.read(
-        lambda opened: (
-            frame(request, opened, worker.notes, now=time.time()) | settings(opened, name, worker.stored, base, url)
-        )
+        lambda opened: frame(opened, worker.notes, now=time.time()) | settings(opened, name, worker.stored, base, url)
     )
     return page(request, "settings.html", name=name, **found)
 

@@ -34,7 +34,7 @@ async def _grid(request: Request, *, framed: bool) -> dict[str, Any]:
     worker = await worker_of(request)
 
     def view(opened: Study) -> dict[str, Any]:
-        around = frame(request, opened, worker.notes, now=time.time()) if framed else {}
+        around = frame(opened, worker.notes, now=time.time()) if framed else {}
         try:
             return around | grid_view(opened, query)
         except InvalidInput as error:
