@@ -1,6 +1,7 @@
 """Studies of every kind that a dashboard may be shown, and requests to its pages without a server."""
 
 import asyncio
+import atexit
 import functools
 import itertools
 import json
@@ -261,6 +262,14 @@ class Answer:
         return self.body.decode()
 
 
+@functools.cache
+def loop():
+    """One loop for all requests of a process."""
+    runner = asyncio.Runner()
+    atexit.register(runner.close)
+    return runner
+
+
 class Pages:
     """`Pages(storage).get(path)`: what the application answers to one caller."""
 
@@ -270,7 +279,7 @@ class Pages:
         self.caller = Caller("default", "reader", None) if caller is None else caller
 
     def get(self, path, *, method="GET", body=b"", **headers):
-        return asyncio.run(self._get(path, method, body, headers))
+        return loop().run(self._get(path, method, body, headers))
 
     async def _get(self, path, method, body, headers):
         parts, said = urlsplit(path), []

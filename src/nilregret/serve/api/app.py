@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cache
 from typing import Any
 
 from starlette.applications import Starlette
@@ -61,7 +62,7 @@ def create_app(
     service = Service(storage, chosen, clock)
     if access is None:
         access = Middleware(AccessMiddleware, tokens=Tokens(storage), local=True, limits=chosen.limits)
-    written = document(OPERATIONS)
+    written = _document()
     endpoints = [Endpoint(operation, service) for operation in OPERATIONS]
     calls = direct_calls(endpoints)
 
@@ -90,6 +91,12 @@ def create_app(
     app.state.workers = service.workers
     app.state.api = calls(app.router)  # for pages that act
     return app
+
+
+@cache
+def _document() -> bytes:
+    """Returns the OpenAPI document, which takes longer to write than all else of an application."""
+    return document(OPERATIONS)
 
 
 def _lifespan(service: Service) -> Callable[[Any], AbstractAsyncContextManager[dict[str, Any]]]:
