@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import sqlalchemy as sql
 
@@ -14,6 +14,7 @@ from .base import Summary
 from .rows import FIXED, KINDS, OUTCOME
 from .tables import FORMAT, LATER, STUDY_FORMAT, Tables
 
+T = TypeVar("T")
 LOCK_SECONDS = 300.0  # Seconds to wait for other writers, each of which takes milliseconds.
 
 
@@ -72,6 +73,18 @@ class Database(ABC):
         """Returns a statement as text for the driver, which takes a dict of parameters."""
         return str(statement.compile(dialect=self.engine.dialect))
 
+    @final
+    def made(self, make: Callable[[Database], T]) -> T:
+        """Returns `make(self)` of the first database of this dialect.
+
+        All databases of a dialect have the same tables. Making their statements takes longer than opening one.
+        """
+        key = make, self.engine.dialect.name
+        if key not in _MADE:
+            _MADE[key] = make(self)
+        found: T = _MADE[key]
+        return found
+
     @abstractmethod
     def transaction(self, *, write: bool) -> AbstractContextManager[sql.Connection]:
         """Opens a transaction, which commits at the end and rolls back on an error.
@@ -124,6 +137,9 @@ class Database(ABC):
     @abstractmethod
     def close(self) -> None:
         """Closes all connections."""
+
+
+_MADE: dict[tuple[Callable[[Database], Any], str], Any] = {}
 
 
 def newer(what: str, format: int, known: int = FORMAT) -> StorageError:  # noqa: A002 - SQLite's own word

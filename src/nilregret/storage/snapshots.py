@@ -19,6 +19,27 @@ from .trial import Trial
 HEAD = -1  # part of the row that names the parts, which is written last
 
 
+def _statements(database: Database) -> tuple[sql.Table, str, str]:
+    """Returns the table, and statements that read trials and the number of events."""
+    notes, trials, studies = database.tables.notes.name, database.tables.trials.c, database.tables.studies.c
+    table = sql.Table(
+        f"{notes.removesuffix('notes')}snapshots",
+        sql.MetaData(),
+        sql.Column("study", sql.Text, primary_key=True),  # as of notes
+        sql.Column("version", sql.Text, primary_key=True),  # of the snapshot
+        sql.Column("part", sql.Integer, primary_key=True),
+        sql.Column("data", sql.LargeBinary, nullable=False),
+    )
+    whole = sql.type_coerce(trials.explored, sql.Integer).label("explored")  # as in `Statements`
+    columns = [whole if name == "explored" else trials[name] for name in KINDS]
+    one: dict[str, sql.BindParameter[Any]] = {name: sql.bindparam(name) for name in ("study", "first", "before")}
+    between = sql.select(*columns).where(
+        trials.study == one["study"], trials.number >= one["first"], trials.number < one["before"]
+    )
+    events = sql.select(studies.events).where(studies.id == one["study"])
+    return table, database.text(between.order_by(trials.number)), database.text(events)
+
+
 @final
 class Snapshots:
     """The snapshots of the studies in a database, and reading of single trials.
@@ -28,25 +49,7 @@ class Snapshots:
     """
 
     def __init__(self, database: Database) -> None:
-        self._database, metadata = database, sql.MetaData()
-        notes, trials = database.tables.notes.name, database.tables.trials
-        self._table = sql.Table(
-            f"{notes.removesuffix('notes')}snapshots",
-            metadata,
-            sql.Column("study", sql.Text, primary_key=True),  # as of notes
-            sql.Column("version", sql.Text, primary_key=True),  # of the snapshot
-            sql.Column("part", sql.Integer, primary_key=True),
-            sql.Column("data", sql.LargeBinary, nullable=False),
-        )
-        whole = sql.type_coerce(trials.c.explored, sql.Integer).label("explored")  # as in `Statements`
-        columns = [whole if name == "explored" else trials.c[name] for name in KINDS]
-        one: dict[str, sql.BindParameter[Any]] = {name: sql.bindparam(name) for name in ("study", "first", "before")}
-        between = sql.select(*columns).where(
-            trials.c.study == one["study"], trials.c.number >= one["first"], trials.c.number < one["before"]
-        )
-        self._between = database.text(between.order_by(trials.c.number))
-        events = database.tables.studies.c
-        self._events = database.text(sql.select(events.events).where(events.id == one["study"]))
+        self._database, (self._table, self._between, self._events) = database, database.made(_statements)
 
     def events(self, study: StoredStudy) -> int:
         """Returns the number of events of a study."""

@@ -222,9 +222,9 @@ class SqlStorage(Storage, KeepsNotes):
     def __init__(self, url: str, *, make: bool = True, private: bool = False) -> None:
         self._database = _database(url, make=make, private=private)
         self.url = self._database.url
-        self._statements = Statements(self._database)
+        self._statements = self._database.made(Statements)
         self._written: dict[Identity, _Written] = {}  # A new study may have the id of a deleted one.
-        self._notes = NoteStatements(self.tables.notes, self._database.engine.dialect.name, self._database.text)
+        self._notes = self._database.made(_notes)
         self.snapshots = Snapshots(self._database)
         try:
             self._prepare(make=make)
@@ -520,6 +520,10 @@ class _Writing(AbstractContextManager[SqlWriter]):
             self._transaction.__exit__(*sys.exc_info())
             raise
         self._transaction.__exit__(kind, error, trace)
+
+
+def _notes(database: Database) -> NoteStatements:
+    return NoteStatements(database.tables.notes, database.engine.dialect.name, database.text)
 
 
 def _database(url: str, *, make: bool, private: bool) -> Database:
