@@ -139,6 +139,29 @@ class _Nearest(NamedTuple):
         )
 
 
+class _Walk(NamedTuple):
+    """The state after the phases and checks that the first answers have decided.
+
+    Attributes:
+        points: of these answers, `(n, d)`.
+        rewards: `(n,)`.
+        centres: best points of the exhausted basins, `(k, d)`.
+        at: least number of answers at the next check.
+        rest: least number of rounds after the next phase.
+    """
+
+    points: Array
+    rewards: Array
+    centres: Array
+    at: int
+    rest: int
+
+    def begins(self, points: Array, rewards: Array) -> bool:
+        """Returns whether these are the first of all answers."""
+        n = len(self.rewards)
+        return np.array_equal(self.points, points[:n]) and np.array_equal(self.rewards, rewards[:n])
+
+
 class _Models(NamedTuple):
     """The fits of a run to any of its answers."""
 
@@ -245,20 +268,24 @@ class Elsewhere(Explore):
     def _phase(self, models: _Models, points: Array, rewards: Array) -> _Away | None:
         """Returns the phase after these answers, or None."""
         middle = float(np.median(rewards[:FIRST]))
-        centres, at, rest = points[:0], self.after, self.rest
-        while (begin := self._still(rewards, middle, at)) is not None:
-            some = points[:begin], rewards[:begin], centres
-            phase: _Away | None = models.keep("phase", some, partial(self._begun, models, *some))
+        walk: _Walk | None = models.kept.get(self)
+        if walk is None or not walk.begins(points, rewards):
+            walk = _Walk(points[:0], rewards[:0], points[:0], self.after, self.rest)
+        phase: _Away | None = None
+        while (begin := self._still(rewards, middle, walk.at)) is not None:
+            some = points[:begin], rewards[:begin], walk.centres
+            phase = models.keep("phase", some, partial(self._begun, models, *some))
             if phase is None:
-                at = begin + max(EVERY, begin // 10)
+                walk = walk._replace(points=some[0], rewards=some[1], at=begin + max(EVERY, begin // 10))
                 continue
             end, last = self._end(phase, points, rewards, middle)
             if end is None:
-                return phase
+                break
             centres = phase.centres if last is None else np.concatenate([phase.centres, points[last][None]])
-            rest = self.rest if rewards[:end].max() > phase.best else 2 * rest
-            at = end + rest
-        return None
+            rest = self.rest if rewards[:end].max() > phase.best else 2 * walk.rest
+            walk = _Walk(points[:end], rewards[:end], centres, end + rest, rest)
+        models.kept[self] = walk
+        return None if begin is None else phase
 
     def _still(self, rewards: Array, middle: float, least: int) -> int | None:
         """Returns the first number of answers, from `least`, of which the last have won little, or None."""

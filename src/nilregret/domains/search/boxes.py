@@ -55,7 +55,7 @@ CLOSE = 0.01  # smallest distance between starts, as a share of the diagonal
 AROUND = 64  # least number of mutations tried by `moved_apart`
 NEAREST = 24  # number of the nearest of them that are valued where candidates are dense, and
 FARTHER = 12  # one of so many of the others
-BLOCK = 128  # best points that are compared with each other at a time
+BLOCK = 32  # best points that are compared with each other at a time
 LEADING = 64  # number of candidates that are compared with the tried points at a time
 MORE = 3  # multiple of starts and steps if the candidates are not dense
 REACH = 3.0  # spacings within which the slope of a start must lead above the best so far
@@ -439,20 +439,17 @@ def _spread(points: Array, values: Array, count: int, domain: Box | Space, *, ap
     order = np.argsort(-values, kind="stable")
     order = order[values[order] > -np.inf]
 
-    def far(unit: Array, row: Array) -> npt.NDArray[np.bool_]:
-        offsets = unit - row
-        return np.asarray(np.einsum("ij,ij->i", offsets, offsets) > limit)
-
-    for start in range(0, len(order), BLOCK):  # The first block is nearly always enough.
-        block = order[start : start + BLOCK]
-        unit = points[block] / span
-        left = np.ones(len(block), dtype=bool)
-        for index in chosen:
-            left &= far(unit, points[index] / span)
+    for start in range(0, len(order), BLOCK):  # The first block is often enough.
+        rows = np.concatenate([np.array(chosen, dtype=np.intp), order[start : start + BLOCK]])
+        unit = points[rows] / span
+        offsets = unit[:, None] - unit
+        far = np.einsum("ijk,ijk->ij", offsets, offsets) > limit
+        left = far[: len(chosen)].all(axis=0)
+        left[: len(chosen)] = False
         while len(chosen) < count and left.any():
             first = int(left.argmax())
-            chosen.append(int(block[first]))
-            left &= far(unit, unit[first])
+            chosen.append(int(rows[first]))
+            left &= far[first]
         if len(chosen) == count:
             break
     return chosen
