@@ -203,7 +203,7 @@ class Gradients(NamedTuple):
 
 def std_gradient(std: Array, variance_gradient: Array) -> Array:
     """Returns gradients `(m, d)` of standard deviations `(m,)` from those of their squares, or 0 if the std is 0."""
-    if std.min(initial=1.0) > 0.0:
+    if np.count_nonzero(std) == len(std):
         return variance_gradient / (2.0 * std[:, None])
     flat = std[:, None] <= 0.0
     return np.where(flat, 0.0, variance_gradient / np.where(flat, 1.0, 2.0 * std[:, None]))

@@ -451,7 +451,7 @@ class ExpectedImprovement(Improvement):
         by_mean = np.exp(log_distribution(near) - log_gain)
         by_std = np.exp(-0.5 * near**2 - LOG_SQRT_2PI - log_gain)
         far = z <= FAR_OUT
-        if far.any():
+        if np.count_nonzero(far):
             log_gain = log_h(z)
             by_mean, by_std = np.where(far, -z, by_mean), np.where(far, z**2, by_std)
         return np.log(std) + log_gain, by_mean / std, by_std / std

@@ -171,8 +171,8 @@ def log_h(z: Array) -> Array:
     from scipy.special import erfcx, ndtr  # slow to import, and few scores need it
 
     high = z > -1.0
-    if high.any():
-        if high.all():
+    if some := np.count_nonzero(high):
+        if some == high.size:
             return np.asarray(np.log(np.exp(-0.5 * z**2 - LOG_SQRT_2PI) + z * ndtr(z)))
         log_h_z = np.empty_like(z)
         log_h_z[high], log_h_z[~high] = log_h(z[high]), log_h(z[~high])
@@ -180,8 +180,9 @@ def log_h(z: Array) -> Array:
     # h = phi(z) (1 - |z| R(|z|)), R(x) = sqrt(pi / 2) erfcx(x / sqrt 2); 1 - |z| R -> 1 / z^2 - 3 / z^4 + ...
     near = np.maximum(z, FAR_OUT)
     rest = np.log1p(near * math.sqrt(0.5 * math.pi) * erfcx(-near / math.sqrt(2.0)))
-    far = z <= FAR_OUT
-    return np.asarray(-0.5 * z**2 - LOG_SQRT_2PI + (np.where(far, -2.0 * np.log(-z), rest) if far.any() else rest))
+    if np.count_nonzero(far := z <= FAR_OUT):
+        rest = np.where(far, -2.0 * np.log(-z), rest)
+    return np.asarray(-0.5 * z**2 - LOG_SQRT_2PI + rest)
 
 
 def log_ehvi(mean: Array, std: Array, tiles: tuple[Array, Array]) -> Array:
