@@ -66,6 +66,9 @@ def main():
     if options.pictures is not None:
         for draw in (plots.history, plots.importance, plots.slices, plots.contour, plots.parallel):
             draw(result, options.pictures / f"boosting-{draw.__name__}.png")
+        for name, style in (("boosting", "light"), ("boosting-dark", "dark")):
+            with plots.style(style):
+                plots.overview(result.study, options.pictures / f"{name}.png", label="mean absolute error")
         both = {"error": "minimize", "leaves": "minimize"}
         found = nr.minimize(
             error_and_size, SPACE, objectives=both, trials=options.trials, storage=storage, name="boosting-front"
