@@ -48,6 +48,7 @@ html_title = f"nilregret {release}"
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
 html_favicon = "../src/nilregret/serve/dashboard/static/favicon.svg"
+html_logo = "_static/logo.svg"
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_search_scorer = str(Path(__file__).parent / "_static" / "scorer.js")
