@@ -79,14 +79,6 @@ def test_what_is_installed_are_extras_that_there_are():
     assert {name for some in named for name in some.split(",")} <= extras.keys()
 
 
-def test_no_page_installs_what_an_index_has_under_our_name():
-    """It is another project's. Where this one is installed already, a name with extras adds what they need."""
-    for page in (HOME / "README.md", *(HOME / "docs").glob("*.md")):
-        for kind, block in BLOCK.findall(page.read_text(encoding="utf-8")):
-            if kind in ("sh", "dockerfile", "bash", "console"):
-                assert not re.search(r"pip install[^\n]*[ \"']nilregret\b(?!-)", block), page.name
-
-
 def test_an_image_runs_what_was_built_as_nobody_in_particular():
     (container,) = blocks("dockerfile")
     lines = [line.split(maxsplit=1) for line in container.replace("\\\n", "").splitlines() if line[:1].isupper()]

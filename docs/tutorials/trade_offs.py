@@ -6,7 +6,7 @@ Two outcomes matter, and they pull against each other: a model that errs less is
 error a small model is worth. This page finds the best trade-offs in few trials, shows them, picks one, and checks it
 on images that the search never saw.
 
-It runs in seconds: ``pip install ".[plot]" scikit-learn`` in the source tree.
+It runs in seconds: ``pip install "nilregret[plot]" scikit-learn``.
 """
 
 # %%

@@ -6,7 +6,7 @@ You have a model with some parameters: numbers, a choice, and some that count on
 evaluation takes a moment, so you can afford a few dozen. This page finds good ones, stops and resumes the search,
 sees which parameter matters, and checks the result on images that the search never saw.
 
-It runs in seconds: ``pip install ".[plot]" scikit-learn`` in the source tree.
+It runs in seconds: ``pip install "nilregret[plot]" scikit-learn``.
 """
 
 # %%
