@@ -13,7 +13,6 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from typing import Any, Protocol, TypeVar
-from uuid import uuid4
 
 from ..errors import InvalidInput
 from .checks import shown
@@ -36,6 +35,8 @@ def check_executor(executor: object) -> None:
 
 def results_of(executor: Executor, one: Callable[[S], T], items: Sequence[S]) -> Iterator[T]:
     """Yields `one` of each item, in order. An error or an interrupt cancels batches that have not begun."""
+    from uuid import uuid4
+
     length = -(-len(items) // BATCHES)
     token = uuid4().hex  # makes a Dask cluster compute the calls again
     batches = [items[start : start + length] for start in range(0, len(items), length)]

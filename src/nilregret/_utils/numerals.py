@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Sequence
-from html import escape
 
 DIGITS, MOST_DIGITS = 4, 6  # significant digits of a number, and of numbers that differ only further behind
 EXACT = 17  # significant digits that tell all floats apart
@@ -105,6 +104,8 @@ def _row(cells: Sequence[object], *, bold: bool) -> str:
 
 def _text(value: object) -> str:
     """Returns a value in few digits, escaped. None is an empty cell."""
+    from html import escape
+
     text = "" if value is None else numeral(value) if isinstance(value, float) else str(value)
     return escape(text).replace("\n", "<br>")
 

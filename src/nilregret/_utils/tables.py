@@ -19,7 +19,6 @@ import json
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, final
@@ -28,6 +27,7 @@ import numpy as np
 
 from ..errors import InvalidInput, needs
 from .checks import Array, many, number_in, shown
+from .dataclass import dataclass, replace
 from .files import bytes_of, text_in
 from .logs import AMONG, COUNTED, Row, rows_of_records, rows_of_text
 

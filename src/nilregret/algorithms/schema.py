@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from inspect import signature, unwrap
 from operator import or_
@@ -16,6 +15,7 @@ import msgspec
 
 from .._utils.checks import nearest as nearest
 from .._utils.checks import shown
+from .._utils.dataclass import dataclass, field
 from ..domains.conditions import Conditional, when
 from ..domains.parameters import Choice, Float, Int, Parameter
 from ..errors import InvalidInput

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn, final
 
 import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, shown
+from .._utils.dataclass import dataclass
 from ..errors import InvalidInput, printable
 from ..serialize import described_by, entries, to_plain
 from .options import Option, checked_option, described_option, option_key, plain_option, worded

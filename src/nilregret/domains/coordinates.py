@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, finite_array, only_entry, points_array, shown
 from .._utils.numerals import exact
-from .._utils.tables import table_of
 from ..errors import InvalidInput
 
 MOST_ARMS = 1_000_000  # largest grid or sample, since a mistyped count should not fill the memory
@@ -55,6 +54,8 @@ def named_points(points: Any, *, columns: bool = True) -> list[Mapping[str, Any]
         return None
     if is_row:
         return [dict(zip(names, np.asarray(points.to_numpy(), dtype=object), strict=True))]
+    from .._utils.tables import table_of
+
     table = table_of(points, "the table of points")
     return None if table is None else list(table.rows())
 

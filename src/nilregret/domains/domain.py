@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, finite_array, frozen, integer, many, shown
+from .._utils.dataclass import dataclass
 from .._utils.numerals import exact
 from .._utils.randomness import world_generator
 from ..errors import InvalidInput

@@ -11,13 +11,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any, final
 
 import numpy as np
 
 from .._utils.checks import LARGEST_WHOLE, Array
+from .._utils.dataclass import dataclass
 
 ROUNDING = 1e-10  # by which a limit may be missed, as a share of the sizes of its terms: decoded floats have 12 digits
 MARGIN = 0.5  # of that, by which a search stays inside, so that decoded values keep a limit to the last digit

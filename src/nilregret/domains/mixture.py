@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, final
 
 from .._utils.checks import number, shown
+from .._utils.dataclass import dataclass
 from .._utils.numerals import exact
 from ..errors import InvalidInput, printable
 from .parameters import SIGNIFICANT_DIGITS, Float

@@ -18,13 +18,13 @@ import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from types import MethodType
 from typing import Any, NoReturn, final
 
 import numpy as np
 
 from .._utils.checks import LARGEST_WHOLE, integer, shown
+from .._utils.dataclass import dataclass
 from ..errors import InvalidInput, printable
 from ..serialize import described, described_by, entries, to_plain
 

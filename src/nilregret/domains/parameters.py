@@ -7,19 +7,21 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Hashable
-from dataclasses import dataclass, field
-from decimal import Decimal
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from .._utils.checks import LARGEST_WHOLE, Array, flag, integer, number, shown
+from .._utils.dataclass import dataclass, field
 from .._utils.numerals import exact
 from ..errors import InvalidInput
 from ..serialize import described_by, entries, to_plain
 from .coordinates import SAME_POINT
 from .options import Option, checked_option, described_option, fresh, json_of, option_key, plain_option, worded
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 CHOSEN = math.sqrt(0.5)  # value of the column of the chosen option, so that two options are at distance 1
 SIGNIFICANT_DIGITS = 12  # of decoded floats: 0.1 rather than 0.10000000000000002 in commands and tables
@@ -67,6 +69,13 @@ def _refuse_log(kind: str) -> NoReturn:
         f"{kind} takes a `step` or `log`, not both: list the values, as the options of a Choice.",
         advice="Such as Choice(16, 32, 64).",
     )
+
+
+def _decimal(value: float) -> Decimal:
+    """Returns a number as it is written: 0.3, not 0.29999999999999998."""
+    from decimal import Decimal
+
+    return Decimal(repr(value))
 
 
 def is_nothing(value: object) -> bool:
@@ -201,14 +210,14 @@ class Float(_Number):
         object.__setattr__(self, "step", step)
         if self.log:
             _refuse_log("Float")
-        steps = self._span / Decimal(repr(step))
+        steps = self._span / _decimal(step)
         if steps > LARGEST_WHOLE:
             raise InvalidInput(
                 f"Float from {exact(self.low)} to {exact(self.high)} has more steps of {exact(step)} than floats tell "
                 "apart: leave `step` out."
             )
-        if abs(steps - round(steps)) > Decimal(SAME_POINT) * steps:
-            end = Decimal(repr(self.low)) + int(steps) * Decimal(repr(step))
+        if abs(steps - round(steps)) > type(steps)(SAME_POINT) * steps:
+            end = _decimal(self.low) + int(steps) * _decimal(step)
             _refuse_step("Float", exact(self.low), exact(self.high), exact(step), exact(float(end)))
 
     def __repr__(self) -> str:
@@ -218,14 +227,14 @@ class Float(_Number):
     @property
     def _span(self) -> Decimal:
         """The range, from both ends as they are written."""
-        return Decimal(repr(self.high)) - Decimal(repr(self.low))
+        return _decimal(self.high) - _decimal(self.low)
 
     @cached_property
     def known_count(self) -> int | None:
         """Number of values but for a missing one, or None if they vary continuously."""
         if self.low == self.high:
             return 1
-        return None if self.step is None else round(self._span / Decimal(repr(self.step))) + 1
+        return None if self.step is None else round(self._span / _decimal(self.step)) + 1
 
     def _encode(self, value: Any) -> list[float]:
         given = number("value", value)
@@ -267,7 +276,7 @@ class Float(_Number):
         last = (self.known_count or 1) - 1
         if not 0 < place < last:
             return self.low if place <= 0 else self.high
-        return float(Decimal(repr(self.low)) + place * self._span / last)
+        return float(_decimal(self.low) + place * self._span / last)
 
     def spread(self, u: Array) -> Array:
         """Returns the columns `(n,)` of shares `(n,)` in [0, 1) of the range. All steps are as likely."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, finite_array, frozen, integer, many, number, points_array, shown
+from .._utils.dataclass import dataclass, field
 from .._utils.numerals import exact
 from ..errors import InvalidInput, printable
 from ..serialize import described_by, entries, to_plain

@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, final
 
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, integer, number, shown
+from .._utils.dataclass import dataclass
 from ..errors import InvalidInput
 from ..theory.delays import Delay, FixedDelay, GeometricDelay, HeavyTailedDelay, PoissonDelay, amount
 

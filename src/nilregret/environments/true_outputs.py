@@ -13,13 +13,13 @@ in a table.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, finite_array, frozen, integer, listed, many, settle, shown
+from .._utils.dataclass import dataclass
 from .._utils.randomness import world_generator
 from ..domains.domain import Arms, Domain, Space
 from ..errors import InvalidInput

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final, overload
 
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, LARGEST_SEED, LEAST_DELTA, Array, IndexArray, integer, many, number, shown
+from .._utils.dataclass import dataclass, replace
 from .._utils.numerals import exact, numeral
 from .._utils.tables import read_table, table_of
 from ..errors import InvalidInput, warn

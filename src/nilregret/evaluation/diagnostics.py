@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
 from .._utils.checks import Array, IndexArray, many, shown
+from .._utils.dataclass import dataclass
 from .._utils.numerals import exact, numeral
 from ..study.units import error_of_mean, sum_of_squares, visits
 from .estimators import Interval, bounded_interval

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any, final
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, many, shown
+from .._utils.dataclass import dataclass, field, replace
 from .._utils.logs import AMONG, COUNTED
 from .._utils.numerals import exact
 from .._utils.tables import REWARDS, Table

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, many, number, shown
+from .._utils.dataclass import dataclass, replace
 from .._utils.randomness import Draws
 from ..domains.domain import Arms
 from ..errors import InvalidInput, NoRegretError

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, final
 
@@ -31,6 +30,7 @@ from .._utils.checks import (
     settle,
     shown,
 )
+from .._utils.dataclass import dataclass, replace
 from .._utils.randomness import Draws
 from ..errors import InvalidInput, warn
 from ..kernels import Kernel, check_kernel

@@ -58,13 +58,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar, cast, final
 
 import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, finite_array, frozen, number, points_array, settle, shown
+from .._utils.dataclass import dataclass, field
 from .._utils.randomness import Draws, Rng, drawn_places
 from ..errors import InvalidInput
 from ..kernels import Kernel

@@ -18,12 +18,12 @@ since the lower half reaches far down.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from .._utils.checks import Array, finite_array, frozen, number, settle, shown
+from .._utils.dataclass import dataclass
 from ..errors import InvalidInput
 from ..serialize import described
 

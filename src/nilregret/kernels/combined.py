@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self, final
 
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, integer, points_array
+from .._utils.dataclass import dataclass, replace
 from ..errors import InvalidInput
 from ..serialize import described
 from .base import (

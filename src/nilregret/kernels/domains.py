@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import final
 
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, many, number, one_of, points_array, shown
+from .._utils.dataclass import dataclass, field, replace
 from ..domains.domain import Arms, Domain, Space, check_domain, enclosing_box, sides
 from ..domains.parameters import Choice
 from ..errors import InvalidInput

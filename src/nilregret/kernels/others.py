@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import Never, Self, final
 
 import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, finite_array, frozen, many, points_array
+from .._utils.dataclass import dataclass, field, replace
 from ..errors import InvalidInput
 from ..serialize import described
 from .base import (

@@ -12,13 +12,13 @@ k is a squared exponential kernel of (sin theta, cos theta): |(sin a, cos a) - (
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, many, points_array
+from .._utils.dataclass import dataclass, field
 from ..errors import InvalidInput
 from ..serialize import described
 from .base import (

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import final
 
@@ -27,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, finite_array, frozen, integer, points_array, shown
+from .._utils.dataclass import dataclass, replace
 from .._utils.randomness import Draws, sobol_points
 from ..errors import InvalidInput
 from ..serialize import described

@@ -16,13 +16,13 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self, final
 
 import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, number, points_array
+from .._utils.dataclass import dataclass, field, replace
 from ..errors import InvalidInput
 from ..serialize import described
 from .base import (

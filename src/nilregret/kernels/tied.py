@@ -13,7 +13,6 @@ chain rule for l_k = l_g(k).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
 
@@ -21,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, integer, many, shown
+from .._utils.dataclass import dataclass, replace
 from ..errors import InvalidInput
 from ..serialize import described
 from .base import Derivatives, Hyperparameter, Matrices, PointKernel, Pullback, parameter_values

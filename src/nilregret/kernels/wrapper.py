@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Self, final
 
 import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import LARGEST_REWARD, Array, many, number, points_array, shown
+from .._utils.dataclass import dataclass, replace
 from ..domains.conditions import Mask
 from ..domains.domain import Space
 from ..errors import InvalidInput

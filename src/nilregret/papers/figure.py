@@ -17,7 +17,6 @@ import itertools
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, final
 
@@ -25,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, integer
+from .._utils.dataclass import dataclass
 from .._utils.executors import check_executor, results_of
 from .._utils.numerals import numeral
 from .._utils.process_setting import one_thread

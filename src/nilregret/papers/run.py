@@ -8,13 +8,13 @@ import tempfile
 import textwrap
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, final
 
 import click
 
 from .._utils.checks import many
+from .._utils.dataclass import dataclass, replace
 from .._utils.numerals import numeral
 from ..environments.data.datasets import VARIABLE, located, looked_for
 from ..errors import InvalidInput, MissingData, MissingExtra

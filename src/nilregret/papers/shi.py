@@ -15,12 +15,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
 
 from .._utils.checks import Array
+from .._utils.dataclass import dataclass, replace
 from .._utils.numerals import numeral
 from ..algorithms import gp_ucb_noiseless_constraints, gp_ucb_noisy_constraints
 from ..algorithms.baselines import admmbo, bandit_oco

@@ -8,11 +8,11 @@ picture is described once, and all renderers draw the same marks, ticks and numb
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from textwrap import fill
 from typing import Any, final
 
 from .._utils.checks import Array
+from .._utils.dataclass import dataclass, field, replace
 
 Color = str
 Ticks = Sequence[tuple[float, str]]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 
 from .._utils.checks import Array
+from .._utils.dataclass import dataclass, replace
 from .._utils.numerals import numeral
 from ..domains.parameters import Choice, Int
 from ..errors import InvalidInput

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, final
 
@@ -35,6 +34,7 @@ import numpy as np
 
 from .._utils.checks import Array
 from .._utils.copying import Copyable
+from .._utils.dataclass import dataclass
 from ..domains.domain import Domain, Space
 from ..gp import Averaged
 from ..gp.fitting import Standardization

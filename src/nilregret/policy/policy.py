@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, Generic, final
 
 import numpy as np
 
 from .. import serialize
 from .._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, Array, number, shown
+from .._utils.dataclass import MISSING, dataclass, field, fields, replace
 from .._utils.numerals import exact, numeral
 from ..domains.domain import Arms, D, Domain, check_domain, enclosing_box, sides
 from ..domains.search.boxes import PointSearch

@@ -7,7 +7,6 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, TypeVar, final
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, TypeVar, 
 import numpy as np
 
 from .._utils.checks import Array, integer, many, one_of, shown
+from .._utils.dataclass import dataclass
 from .._utils.numerals import html_table, latex_cell, latex_text, numeral
 from ..environments import Environment
 from ..errors import InvalidInput, NoRegretError, NoRegretWarning, needs, printable, warn

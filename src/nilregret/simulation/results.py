@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, many
+from .._utils.dataclass import dataclass
 from .._utils.numerals import numeral
 from .._utils.randomness import simulation_generator
 from ..domains.domain import Arms, Domain

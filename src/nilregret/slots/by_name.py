@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import is_dataclass, replace
 from typing import Any
 
+from .. import slots
 from .._utils.checks import one_of, shown
 from ..domains.search.boxes import PointSearch
 from ..errors import InvalidInput, warn
 from ..kernels import kernel_for
 from ..serialize import is_described
 from .base import Part, Policy
-from .change_detection import EDetector
 from .constraints import Constraints, OnAverage
 from .envelope import Confidence
 from .explore import Explore, NoExploration
@@ -19,21 +19,20 @@ from .fidelity import Fidelity
 from .memory import Memory
 from .no_worse import parted
 from .objective import Objective
-from .pending import Hallucinated, Ignored, Pending
-from .pruning import Never, Pruning
-from .pruning_rules import Halving, Median, Predicted
+from .pending import Pending
+from .pruning import Pruning
 from .refit import Learning
 from .scores import Score, UpperConfidenceBound
-from .silence import LateOrNever
-from .slates import Cascade, Positions, SlateModel
-from .switching import Lazy, Switching
+from .slates import SlateModel
+from .switching import Switching
 
-NAMED: dict[str, dict[str, object]] = {
-    "memory": {"adaptive": EDetector()},
-    "pending": {"ignore": Ignored(), "hallucinate": Hallucinated(), "auto": LateOrNever()},
-    "switching": {"lazy": Lazy()},
-    "pruning": {"never": Never(), "median": Median(), "halving": Halving(), "predicted": Predicted()},
-    "slate": {"cascade": Cascade(), "positions": Positions()},
+# The class of each name, by slot.
+NAMED = {
+    "memory": {"adaptive": "EDetector"},
+    "pending": {"ignore": "Ignored", "hallucinate": "Hallucinated", "auto": "LateOrNever"},
+    "switching": {"lazy": "Lazy"},
+    "pruning": {"never": "Never", "median": "Median", "halving": "Halving", "predicted": "Predicted"},
+    "slate": {"cascade": "Cascade", "positions": "Positions"},
 }
 EXAMPLES = {
     "memory": "nr.slots.SlidingWindow(200)",
@@ -52,7 +51,8 @@ def chosen(parts: dict[str, Any]) -> dict[str, Any]:
     found = parted(parts)
     for slot, options in NAMED.items():
         if isinstance(part := parts.get(slot), str):
-            found[slot] = options[one_of(slot, part, options, advice=f"Or give a part, such as `{EXAMPLES[slot]}`.")]
+            known = one_of(slot, part, options, advice=f"Or give a part, such as `{EXAMPLES[slot]}`.")
+            found[slot] = getattr(slots, options[known])()
     return found
 
 

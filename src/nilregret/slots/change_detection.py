@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from .._utils.checks import Array, listed, number, settle, shown
 from .._utils.copying import Copyable
+from .._utils.dataclass import dataclass
 from ..errors import InvalidInput
 from ..serialize import described
 from ..storage.record import Trial

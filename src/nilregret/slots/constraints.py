@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, final
 
 import numpy as np
@@ -34,6 +33,7 @@ from .._utils.checks import (
     shown,
 )
 from .._utils.copying import Copyable
+from .._utils.dataclass import dataclass, replace
 from .._utils.process_setting import with_one_thread
 from ..domains.domain import Domain
 from ..domains.search.boxes import AcquisitionFunction

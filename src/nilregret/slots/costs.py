@@ -9,12 +9,12 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, field
 from typing import ClassVar, final
 
 import numpy as np
 
 from .._utils.checks import Array, settle, shown
+from .._utils.dataclass import dataclass, field
 from .._utils.process_setting import with_one_thread
 from ..domains.domain import Domain, sides
 from ..domains.search.boxes import AcquisitionFunction

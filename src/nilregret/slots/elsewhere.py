@@ -13,7 +13,6 @@ them finds the top of the next basin, as the search found that of the first.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, final
 
@@ -21,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, integer, number, settle, shown
+from .._utils.dataclass import dataclass, replace
 from .._utils.process_setting import with_one_thread
 from .._utils.randomness import Draws
 from ..domains.domain import Box, Space

@@ -12,14 +12,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
-from statistics import NormalDist
 from typing import Any, ClassVar, NamedTuple, Self, cast, final
 
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, LEAST_DELTA, Array, flag, frozen, integer, number, settle, shown
 from .._utils.copying import take_back
+from .._utils.dataclass import dataclass, fields, replace
 from ..domains.domain import count_of_points, enclosing_box
 from ..errors import InvalidInput
 from ..gp import Posterior
@@ -485,6 +484,8 @@ class PointwiseBayes(Width):
 
     def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002
         """Returns the normal quantile of 1 - delta / 2."""
+        from statistics import NormalDist
+
         return -NormalDist().inv_cdf(max(0.5 * self.delta, LEAST_TAIL))  # 1 - delta / 2 would round away a small delta
 
 

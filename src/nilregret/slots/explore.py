@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, final
 
@@ -23,6 +22,7 @@ import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, flag, frozen, integer, many, number, points_array, settle, shown
 from .._utils.copying import take_back
+from .._utils.dataclass import dataclass, replace
 from .._utils.randomness import Draws, Randomness
 from ..domains.domain import Arms, Domain, arm_of, keeping_limits, refuse_outside_limits
 from ..domains.search.designs import coordinates, design, one_changed

@@ -19,13 +19,13 @@ continuous approximations", ICML, section 3), of which "information" replaces th
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple, final
 
 import numpy as np
 
 from .._utils.checks import Array, frozen, integer, number, one_of, settle, shown
+from .._utils.dataclass import dataclass
 from .._utils.randomness import Randomness
 from ..domains.domain import Space
 from ..domains.parameters import Float, Int

@@ -16,12 +16,12 @@ Below r the scores are negative in place of 0, so that a search still finds its 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, number, settle
+from .._utils.dataclass import dataclass
 from ..domains.search.boxes import AcquisitionFunction
 from ..errors import InvalidInput
 from ..serialize import described

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
 from .._utils.checks import Array, IndexArray, integer, settle
+from .._utils.dataclass import dataclass
 from ..domains.domain import Arms, Space
 from ..domains.search.boxes import AcquisitionFunction, coarse
 from ..errors import InvalidInput

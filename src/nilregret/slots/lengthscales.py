@@ -10,12 +10,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, listed, number, settle, shown
+from .._utils.dataclass import dataclass, replace
 from ..domains.domain import sides
 from ..errors import InvalidInput
 from ..gp import Bank

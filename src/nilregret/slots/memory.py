@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
 
 from .._utils.checks import Array, IndexArray, flag, integer, listed, many, number, one_of, settle, shown
 from .._utils.copying import Copyable
+from .._utils.dataclass import dataclass, replace
 from ..domains.domain import Arms, Domain, enclosing_box
 from ..errors import InvalidInput, NoRegretError
 from ..gp import Belief

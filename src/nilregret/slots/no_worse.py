@@ -42,7 +42,6 @@ All sums are of whole numbers, so that the order of answers leaves no trace.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, cast, final
 
 import numpy as np
@@ -50,6 +49,7 @@ import numpy.typing as npt
 
 from .._utils.checks import LARGEST_REWARD, LONGEST_NAME, Array, flag, integer, many, number, one_of, settle, shown
 from .._utils.copying import Copyable
+from .._utils.dataclass import dataclass, field, replace
 from .._utils.numerals import numeral
 from .._utils.process_setting import with_one_thread
 from ..domains.domain import Arms, Domain, Space, arm_of

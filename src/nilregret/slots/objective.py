@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Self, final
 
@@ -24,6 +23,7 @@ import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, flag, frozen, integer, many, number, one_of, settle, shown
 from .._utils.copying import Copyable, take_back
+from .._utils.dataclass import dataclass, field
 from .._utils.numerals import exact, numeral
 from ..errors import InvalidInput, TrialError
 from ..kernels import Kernel

@@ -7,12 +7,12 @@ objectives are outputs 1 to k - 1, and the constraints are outputs k to k + m - 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal, final
 
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, LONGEST_NAME, Array, integer, many, number, one_of, settle, shown
+from .._utils.dataclass import dataclass, replace
 from ..domains.search.boxes import AcquisitionFunction
 from ..errors import InvalidInput
 from ..serialize import described

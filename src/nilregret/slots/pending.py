@@ -20,7 +20,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import ClassVar, Literal, NamedTuple, Self, final
 
@@ -28,6 +27,7 @@ import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, flag, integer, number, one_of, settle, shown
 from .._utils.copying import Copyable
+from .._utils.dataclass import dataclass, replace
 from .._utils.numerals import exact
 from ..errors import InvalidInput
 from ..serialize import described

@@ -17,13 +17,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Self, final
 
 import numpy as np
 
 from .._utils.checks import Array, IndexArray, frozen
+from .._utils.dataclass import dataclass, replace
 from .._utils.process_setting import with_one_thread
 from .._utils.randomness import Draws, sobol_points
 from ..domains.search.arms import TIE, least_tied

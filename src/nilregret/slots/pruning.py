@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, Self, final
 
 import numpy as np
 
 from .._utils.checks import Array, integer, number, one_of, settle, shown
+from .._utils.dataclass import dataclass
 from .._utils.numerals import numeral
 from .._utils.randomness import Draws
 from ..errors import InvalidInput

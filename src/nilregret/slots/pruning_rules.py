@@ -20,12 +20,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, final
 
 import numpy as np
 
 from .._utils.checks import Array, flag, integer, number, settle
+from .._utils.dataclass import dataclass
 from .._utils.numerals import numeral
 from ..serialize import described
 from .pruning import Course, Courses, Pruning

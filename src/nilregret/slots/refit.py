@@ -11,13 +11,13 @@ import warnings
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
 
 from .._utils.checks import Array, flag, integer, listed, number, one_of, settle, shown
+from .._utils.dataclass import dataclass, replace
 from .._utils.process_setting import with_one_thread
 from ..domains.domain import Arms, sides
 from ..errors import InvalidInput, NoRegretWarning

@@ -19,12 +19,12 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, flag, number, one_of, settle, shown
+from .._utils.dataclass import dataclass, replace
 from .._utils.numerals import exact, numeral
 from ..errors import InvalidInput
 from ..serialize import described

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, finite_array, flag, number, one_of, settle
 from .._utils.copying import Copyable
+from .._utils.dataclass import dataclass, field, replace
 from .._utils.numerals import numeral
 from ..domains.coordinates import named_points
 from ..domains.distances import Metric, Slope, has_names, packed

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, final
 
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, flag, number, one_of, settle
 from .._utils.copying import take_back
+from .._utils.dataclass import dataclass, replace
 from .._utils.randomness import Randomness
 from ..domains.domain import Arms
 from ..domains.search.arms import best_on_grid

@@ -37,7 +37,6 @@ import math
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import ClassVar, Self, final
 
@@ -45,6 +44,7 @@ import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, flag, number, settle, shown
 from .._utils.copying import Copyable
+from .._utils.dataclass import dataclass, replace
 from ..errors import InvalidInput
 from ..serialize import described
 from ..storage.record import Trial

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import final
 
 from .._utils.checks import integer, number, settle, shown
+from .._utils.dataclass import dataclass
 from ..domains.domain import Arms
 from ..errors import InvalidInput
 from ..gp import Terms

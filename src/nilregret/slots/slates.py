@@ -24,12 +24,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, final
 
 import numpy as np
 
 from .._utils.checks import Array, finite_array, many, number, settle, shown
+from .._utils.dataclass import dataclass
 from ..errors import InvalidInput
 from ..serialize import described
 from .base import Part, Policy

@@ -29,10 +29,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import final
 
 from .._utils.checks import number, settle
+from .._utils.dataclass import dataclass
 from ..errors import InvalidInput
 from ..serialize import described
 from .base import Part, Policy

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, final
 
 import numpy as np
 
 from .._utils.checks import Array
+from .._utils.dataclass import dataclass
 from .._utils.numerals import numeral
 from .._utils.tables import csv_writer
 from ..errors import InvalidInput

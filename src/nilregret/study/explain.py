@@ -24,14 +24,13 @@ from .front import Front, front_of
 from .function import settings_at
 from .queue import Entry
 
-DRAWS = 1000  # Draws that estimate a propensity by default.
 MOST_DRAWS = 10**7
 NO_REASONS = Reasons(None, None, None, np.zeros(0), None)  # of a trial that the policy did not decide
 
 
 def explanation(
     policy: AnyPolicy, goals: tuple[Goal, ...], trials: Sequence[Trial], number: int, *, seed: int,
-    available: Available | None = None, draws: int = DRAWS, entry: Entry | None = None,
+    available: Available | None = None, draws: int = 1000, entry: Entry | None = None,
 ) -> Explanation:  # fmt: skip
     """Returns why a trial was chosen.
 
@@ -63,7 +62,7 @@ def explanation(
 
 
 def propensity_of(
-    before: State, trial: Trial, *, available: Available | None = None, draws: int = DRAWS
+    before: State, trial: Trial, *, available: Available | None = None, draws: int = 1000
 ) -> Propensity | None:
     """Returns how probable a decision was, without a replay. It equals the propensity of `explanation`.
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, final
 
 from .._utils.checks import Array, counted, many
+from .._utils.dataclass import dataclass, fields
 from .._utils.numerals import numeral
 from ..domains.options import readable
 from ..errors import printable

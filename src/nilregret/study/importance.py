@@ -17,7 +17,6 @@ The integration error of the median widens the interval.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, final
 
@@ -25,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array
+from .._utils.dataclass import dataclass
 from .._utils.randomness import Draws, sobol_points
 from ..domains.domain import Arms, Domain, Space, space_of
 from ..domains.parameters import Choice

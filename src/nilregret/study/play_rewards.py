@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, finite_array, integer, many, number, shown
+from .._utils.dataclass import dataclass
 from .._utils.numerals import numeral
 from ..errors import InvalidInput, TrialError
 from ..slots.switching import MOST_REPEATS

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, cast, final
 from weakref import WeakKeyDictionary
@@ -17,6 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from .._utils.checks import Array, nearest, shown
+from .._utils.dataclass import dataclass
 from ..domains.domain import sides
 from ..errors import InvalidInput
 from ..kernels import Kernel, kernel_for

@@ -28,17 +28,11 @@ from ..slots.objective import satisfying
 from ..slots.refit import Refitted
 from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.trial import Trial
-from . import export
 from .arms import Arm
 from .best import Certainty, at_full, best_trial, certainty
 from .direction import AnyPolicy, AnyState, Goal, as_given, check_one_objective, has_channels, negated, told_envelope
-from .explain import DRAWS, MOST_DRAWS, explanation
-from .explanation import Explanation, PosteriorBand, band_of
-from .formatting import study_html
-from .front import Front, front_of, weighted_best
 from .inputs import Inputs
 from .lessons import places_of
-from .pruned import Pruned, pruned_of
 from .queue import Enqueued
 from .replica import Replica
 from .slates import left_for
@@ -47,7 +41,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..storage import Storage
+    from .explanation import Explanation, PosteriorBand
+    from .front import Front
     from .importance import Importance
+    from .pruned import Pruned
+
+DRAWS = 1000  # Draws that estimate a propensity by default.
 
 
 class FitRecord(NamedTuple):
@@ -223,6 +222,8 @@ class Queries(Generic[D]):
         return None if self.replica.handle is None else self.replica.handle.storage
 
     def _repr_html_(self) -> str:
+        from .formatting import study_html
+
         return study_html(self.policy, self.goals, self.trials, caption=repr(self), about=self.about)
 
     def to_pandas(self) -> pd.DataFrame:
@@ -235,6 +236,8 @@ class Queries(Generic[D]):
         >>> study.to_pandas()[["number", "state", "reward"]].values.tolist()
         [[0, 'observed', 0.5]]
         """
+        from . import export
+
         return export.to_pandas(self.policy, self.trials, self.replica.roster.columns)
 
     def export(self, path: str | Path) -> Path:
@@ -252,6 +255,8 @@ class Queries(Generic[D]):
         >>> len(Path("trials.csv").read_text().splitlines())  # the names of the columns, and a trial
         2
         """
+        from . import export
+
         return export.write(self.policy, self.trials, path, extra=self.replica.roster.columns)
 
     def predict(
@@ -321,6 +326,8 @@ class Queries(Generic[D]):
             context: see `predict`.
             channel: see `bounds`.
         """
+        from .explanation import band_of
+
         return band_of(self._envelope(points, context, channel), constraint=channel >= len(self.goals))
 
     def feasible(
@@ -390,6 +397,8 @@ class Queries(Generic[D]):
         Raises:
             InvalidInput: the study has one objective, or the reference is no number for each.
         """
+        from .front import front_of
+
         if len(self.goals) == 1:
             raise InvalidInput(
                 "This study has one objective, and no front.", advice="`best()` is its best trial.", topic="one"
@@ -441,6 +450,8 @@ class Queries(Generic[D]):
         array([3.])
         """
         if weights is not None and len(self.goals) > 1:
+            from .front import weighted_best
+
             found = self.front_values()
             if not found.trials and self.policy.constraint_count:
                 satisfying(self._in_use())  # This raises an error that names the closest trial.
@@ -551,6 +562,8 @@ class Queries(Generic[D]):
         >>> print(study.pruned())
         1 trial was stopped. None ran on, so what stopping misses is not known (see `explore`).
         """
+        from .pruned import pruned_of
+
         return pruned_of(self.trials, 1.0 if self.goals[0] == "maximize" else -1.0)
 
     @property
@@ -738,6 +751,8 @@ class Queries(Generic[D]):
         >>> why.repeated, why.propensity is not None
         (True, True)
         """
+        from .explain import MOST_DRAWS, explanation
+
         draws = integer("draws", draws, low=0, high=MOST_DRAWS)
         replica = self.replica
         with replica.lock:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from html import escape
 from io import StringIO
@@ -27,6 +26,7 @@ from typing import Any, final
 import numpy as np
 
 from .._utils.checks import Array, many, one_of, shown
+from .._utils.dataclass import dataclass
 from .._utils.tables import LOSSES, OF_TRIALS, REWARDS, csv_writer
 from ..domains.domain import Arms, Domain, Space, keeping_limits, space_of
 from ..domains.parameters import Choice, option_texts

@@ -20,7 +20,7 @@ from ..serialize import loads
 from ..slots.memory import Restart
 from ..slots.objective import SATURATED
 from ..storage.trial import GOING, Trial
-from . import export, importing, slates, snapshots
+from . import slates, snapshots
 from .arms import Arm
 from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check, of_budgets, unknown_cautions
 from .definition import PROPENSITIES, check_facts, constraint_names, settings_as_facts, stored_facts
@@ -671,6 +671,8 @@ class Study(Queries[D]):
         >>> other.trials[0].reward
         0.5
         """
+        from . import export, importing
+
         if isinstance(table, Study):
             table = export.columns_of(table.policy, table.trials, table.replica.roster.columns)
         take = importing.taking(table, self.replica, self.goals[0], self.name, propensities=self.propensities)

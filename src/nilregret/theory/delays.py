@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
 from .._utils.checks import Array, number
+from .._utils.dataclass import dataclass
 from ..errors import InvalidInput
 from ..serialize import described
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, finite_array, number, settle, shown
+from .._utils.dataclass import dataclass
 from ..errors import InvalidInput
 from ..serialize import described
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import final
 
 from .._utils.checks import integer, number, settle, shown
+from .._utils.dataclass import dataclass
 from ..errors import InvalidInput
 from ..serialize import described
 

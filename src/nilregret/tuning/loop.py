@@ -11,13 +11,13 @@ from collections.abc import Callable
 from concurrent import futures
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from queue import SimpleQueue
 from time import monotonic, sleep
 from typing import Any, Literal, TypeVar, cast, final
 from uuid import uuid4
 
 from .._utils.checks import counted
+from .._utils.dataclass import dataclass
 from .._utils.executors import HOPELESS
 from .._utils.numerals import exact
 from ..errors import InvalidInput, NoRegretError, StorageError, TrialError, exception_text, warn

@@ -14,13 +14,13 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import BrokenExecutor
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
 from typing import Any, final
 from uuid import uuid4
 
 from .._utils.checks import shown
+from .._utils.dataclass import dataclass, field
 from ..domains.domain import Arms, Domain, Space
 from ..errors import InvalidInput, TrialError, exception_text, warn
 from ..storage.trial import Trial

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from numbers import Integral
 from typing import Any, NamedTuple, final
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, integer, many, only_entry, real, shown
+from .._utils.dataclass import dataclass, replace
 from .._utils.numerals import exact
 from ..algorithms.schema import within
 from ..errors import SHOWN, InvalidInput, exception_text, printable

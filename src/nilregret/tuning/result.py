@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, final, overload
 
 from .._utils.checks import Array, many
+from .._utils.dataclass import dataclass
 from .._utils.numerals import numeral
 from ..domains.domain import D
 from ..domains.options import worded

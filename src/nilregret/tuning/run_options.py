@@ -7,11 +7,11 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, final
 
 from .._utils.checks import flag, integer, listed, many, number, shown
+from .._utils.dataclass import dataclass
 from .._utils.executors import check_executor
 from ..algorithms.fidelities import checked_fidelity
 from ..domains.domain import Domain

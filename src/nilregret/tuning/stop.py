@@ -21,13 +21,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, final
 
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, number, settle, shown
+from .._utils.dataclass import dataclass
 from .._utils.numerals import numeral
 from ..errors import InvalidInput
 from ..policy.policy import Policy

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
-from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from ..._utils.checks import LARGEST_REWARD, Array, frozen, integer, number, settle, shown
+from ..._utils.dataclass import dataclass
 from ..._utils.randomness import Draws
 from ...domains.domain import Box, Space
 from ...domains.search.boxes import MOST_LOOKS

@@ -17,12 +17,12 @@ convex nothing is proved.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from ..._utils.checks import LARGEST_REWARD, Array, finite_array, integer, number, settle
+from ..._utils.dataclass import dataclass
 from ...domains.domain import Box
 from ...domains.search.designs import uniform
 from ...errors import InvalidInput

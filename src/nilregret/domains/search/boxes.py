@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
 
 from ..._utils.checks import Array, IndexArray, integer, number, settle
+from ..._utils.dataclass import dataclass
 from ..._utils.randomness import Draws
 from ...serialize import described
 from ..domain import Box, Space

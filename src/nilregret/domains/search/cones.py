@@ -16,7 +16,6 @@ as x is: a weighted L1 ball. Every result of this module was certified by `upper
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import final
 
@@ -24,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..._utils.checks import Array, IndexArray
+from ..._utils.dataclass import dataclass
 from ..._utils.randomness import Draws
 from ..distances import Metric
 from ..domain import Box, Space, among, distinct

@@ -9,13 +9,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
 import numpy.typing as npt
 
 from ..._utils.checks import Array, IndexArray, integer, many, number
+from ..._utils.dataclass import dataclass, replace
 from ...errors import InvalidInput
 
 

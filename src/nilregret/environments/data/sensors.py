@@ -15,13 +15,13 @@ function to be maximised. Srinivas et al. 2010 and Chowdhury and Gopalan 2017 do
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal, final
 
 import numpy as np
 import numpy.typing as npt
 
 from ..._utils.checks import Array, finite_array, flag, frozen, integer, number, one_of
+from ..._utils.dataclass import dataclass
 from ...domains.domain import Arms
 from ...errors import InvalidInput
 from ...kernels import Empirical

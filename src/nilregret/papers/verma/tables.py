@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any, final
@@ -25,6 +24,7 @@ from typing import Any, final
 import numpy as np
 
 from ..._utils.checks import Array, IndexArray
+from ..._utils.dataclass import dataclass
 from ...domains.domain import Arms
 from ...environments.data.datasets import VARIABLE, arrays, find
 from ...errors import InvalidInput, MissingData, MissingExtra

@@ -6,7 +6,6 @@ import json
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
 import msgspec
@@ -16,6 +15,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..._utils.checks import shown
+from ..._utils.dataclass import dataclass
 from ...errors import InvalidInput
 from ..auth.bodies import is_lines
 from ..auth.caller import Caller, caller_of

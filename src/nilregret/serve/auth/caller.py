@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from ..._utils.checks import one_of, shown, storable
+from ..._utils.dataclass import dataclass
 from ...errors import InvalidInput
 from ...storage import Storage
 from ..wire.problems import Problem

@@ -10,9 +10,9 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ..._utils.checks import is_loopback, shown
+from ..._utils.dataclass import dataclass
 from ...errors import InvalidInput
 from ..wire.problems import Problem
 

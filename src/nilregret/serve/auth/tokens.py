@@ -15,10 +15,10 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import final
 
 from ..._utils.checks import number, shown, storable
+from ..._utils.dataclass import dataclass
 from ...errors import InvalidInput, StorageError
 from ...storage import Storage
 from .caller import ROLES, Caller, Role, check_role, check_tenant

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import socket
 import tempfile
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from starlette.middleware import Middleware
 from starlette.types import ASGIApp
 
 from ..._utils.checks import shown
+from ..._utils.dataclass import dataclass, field
 from ...errors import InvalidInput, StorageError, printable
 from ...storage import SqlStorage
 from ..api.app import create_app

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from typing import final
 
 from ..._utils.checks import integer, many, number, settle
+from ..._utils.dataclass import dataclass, fields
 from .problems import Problem
 
 

@@ -11,12 +11,12 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import final
 from urllib.parse import urlsplit
 
 from ..._utils.checks import integer, is_loopback, many, number, settle, shown
+from ..._utils.dataclass import dataclass, field
 from ...errors import InvalidInput
 from .limits import Limits
 

@@ -23,11 +23,11 @@ from __future__ import annotations
 
 import heapq
 import json
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal, final
 
 from ..._utils.checks import number, shown
+from ..._utils.dataclass import dataclass
 from ..._utils.numerals import exact
 from ...errors import InvalidInput
 from ...policy.policy import Policy

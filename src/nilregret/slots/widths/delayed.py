@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, cast, final
 
 import numpy as np
 
 from ..._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, Array, flag, integer, number, settle, shown
+from ..._utils.dataclass import dataclass, field, replace
 from ...errors import InvalidInput
 from ...serialize import described
 from ..base import Policy

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from ..._utils.checks import LARGEST_REWARD, Array, integer, number, settle, shown
+from ..._utils.dataclass import dataclass
 from ...errors import InvalidInput
 from ...gp import ArmPosterior, Posterior
 from ...gp.protocol import RevisablePosterior

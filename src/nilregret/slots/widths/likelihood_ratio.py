@@ -35,13 +35,13 @@ rewards.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, cast, final
 
 import numpy as np
 
 from ..._utils.checks import LARGEST_REWARD, Array, IndexArray, flag, number, settle
 from ..._utils.copying import Copyable
+from ..._utils.dataclass import dataclass
 from ...errors import InvalidInput
 from ...gp import Posterior, RatePosterior
 from ...gp.binomial_counts import OwnRates

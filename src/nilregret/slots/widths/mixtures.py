@@ -48,12 +48,12 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast, final
 
 import numpy as np
 
 from ..._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, Array, flag, integer, number, settle
+from ..._utils.dataclass import dataclass, replace
 from ..._utils.numerals import numeral
 from ...errors import InvalidInput
 from ...gp import ArmPosterior, AtPoints, Posterior

@@ -10,11 +10,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, final
 
 from ..._utils.checks import LARGEST_REWARD, flag, integer, number, settle
 from ..._utils.copying import Copyable
+from ..._utils.dataclass import dataclass, field
 from ...errors import InvalidInput
 from ...gp import Posterior
 from ...serialize import described

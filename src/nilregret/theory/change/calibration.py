@@ -10,13 +10,13 @@ k, k), for any continuous distribution of S.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
 
 from ..._utils.checks import LARGEST_REWARD, LARGEST_SEED, Array, finite_array, frozen, integer, many, number
+from ..._utils.dataclass import dataclass
 from ..._utils.randomness import Draws, Rng
 from ...domains.domain import Arms, Domain, check_domain
 from ...domains.search.designs import uniform

@@ -15,7 +15,6 @@ are then the diagonal of V g V^T, two matrix products.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, Self, final
 
 import numpy as np
@@ -24,6 +23,7 @@ from scipy.linalg.lapack import dposv
 
 from ..._utils.checks import LARGEST_REWARD, Array, finite_array, frozen, many, number, shown
 from ..._utils.copying import Copyable
+from ..._utils.dataclass import dataclass
 from ...domains.coordinates import named_points
 from ...domains.domain import Domain
 from ...errors import InvalidInput

@@ -33,10 +33,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import final
 
 from ..._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, integer, many, number, one_of, settle, shown
+from ..._utils.dataclass import dataclass
 from ...errors import InvalidInput
 from ...kernels import Kernel
 from ...serialize import described

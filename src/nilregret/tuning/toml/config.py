@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 
 from ..._utils.checks import many, shown
+from ..._utils.dataclass import dataclass
 from ..._utils.files import text_of
 from ...algorithms.registry import PolicyContext, policy, read_entry
 from ...algorithms.schema import Table, convert, parameter, within

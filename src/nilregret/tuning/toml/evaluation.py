@@ -14,12 +14,12 @@ import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import IO, Any, NamedTuple, cast, final
 
 from ..._utils.checks import shown
+from ..._utils.dataclass import dataclass
 from ...algorithms.registry import imported
 from ...domains.domain import Space
 from ...domains.options import json_of

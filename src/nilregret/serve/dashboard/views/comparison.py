@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
 from ...._utils.checks import Array, IndexArray, many
+from ...._utils.dataclass import dataclass
 from ....errors import InvalidInput, TrialError
 from ....slots.objective import satisfying
 from ....storage.record import Trial
