@@ -24,6 +24,17 @@ print(*sys.modules)
 nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1)))).ask()
 print(*sys.modules)
 """
+DESCRIBED = """
+import importlib, pathlib
+import nilregret as nr
+from nilregret.serialize import _DECODERS
+nr._load_parts()
+known, home = set(_DECODERS), pathlib.Path(nr.__file__).parent
+for room in ("algorithms", "domains", "gp", "kernels", "policy", "slots", "storage", "theory"):
+    for path in (home / room).rglob("[!_]*.py"):
+        importlib.import_module(".".join(["nilregret", *path.relative_to(home).with_suffix("").parts]))
+print(*(set(_DECODERS) - known))
+"""
 HEAVY = ("stats", "spatial", "special", "optimize", "sparse", "interpolate", "integrate", "ndimage", "fft")
 
 
@@ -34,6 +45,11 @@ def test_a_first_decision_imports_linear_algebra_alone():
     )
     assert of_arms == set()
     assert of_auto == {"special"}  # Expected improvement needs its error functions.
+
+
+def test_a_stored_description_finds_every_described_class():
+    found = subprocess.run([sys.executable, "-c", DESCRIBED], check=True, capture_output=True, text=True)
+    assert found.stdout.split() == []
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 6, 32, 33])

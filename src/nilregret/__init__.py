@@ -28,12 +28,12 @@ def __dir__() -> list[str]:
 
 def _load_parts() -> None:
     """Imports every module that has described classes."""
-    from . import algorithms
+    from . import algorithms, slots
     from .algorithms import auto, baselines  # noqa: F401
-    from .slots import safe  # noqa: F401
 
-    for name in dir(algorithms):
-        getattr(algorithms, name)
+    for package in (algorithms, slots):
+        for name in dir(package):
+            getattr(package, name)
 
 
 LOADERS.append(_load_parts)
