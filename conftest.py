@@ -20,9 +20,18 @@ from sybil import Sybil
 from sybil.document import PythonDocStringDocument
 from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 from sybil.parsers.rest import DocTestParser
+from sybil.sybil import SybilCollection
 
 settings.register_profile("same examples every time", derandomize=True)
 settings.load_profile("same examples every time")
+
+
+class _Docstrings(PythonDocStringDocument):
+    """The docstrings of a module; one without a prompt is not parsed, which takes a second of each process."""
+
+    @staticmethod
+    def extract_docstrings(python_source_code):
+        return PythonDocStringDocument.extract_docstrings(python_source_code) if ">>>" in python_source_code else ()
 
 
 def _enter(namespace):
@@ -36,7 +45,7 @@ def _leave(namespace):
 
 
 def _enter_page(namespace):
-    """Pages say no importance, whose draws take most of the time of their pictures."""
+    """Pages and pictures say no importance, whose draws take most of the time."""
     _enter(namespace)
     namespace["_patch"] = patch = pytest.MonkeyPatch()
     patch.setattr("nilregret.study.importance.DRAWS", 4)
@@ -54,9 +63,17 @@ _pages = Sybil(
 _docstrings = Sybil(
     parsers=[DocTestParser()],
     patterns=[f"src/nilregret/{'*/' * depth}*.py" for depth in range(6)],
-    document_types={".py": PythonDocStringDocument},
+    exclude="src/nilregret/plots/*.py",
+    document_types={".py": _Docstrings},
     setup=_enter,
     teardown=_leave,
+)
+_pictures = Sybil(
+    parsers=[DocTestParser()],
+    patterns=["src/nilregret/plots/*.py"],
+    document_types={".py": _Docstrings},
+    setup=_enter_page,
+    teardown=_leave_page,
 )
 
 
@@ -67,4 +84,4 @@ def pytest_collection_finish():
     gc.set_threshold(10_000, 20, 50)
 
 
-pytest_collect_file = (_pages + _docstrings).pytest()
+pytest_collect_file = SybilCollection([_pages, _docstrings, _pictures]).pytest()

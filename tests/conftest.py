@@ -48,6 +48,7 @@ def cluster():
     quick = {
         "distributed.scheduler.allowed-failures": 1,
         "distributed.nanny.pre-spawn-environ.OMP_NUM_THREADS": 1,
+        "distributed.worker.profile.enabled": False,  # a look at each thread a hundred times a second
         "distributed.comm.timeouts.connect": f"{LONG} s",  # busy machines are slow to start processes
         "distributed.comm.timeouts.tcp": f"{LONG} s",
     }

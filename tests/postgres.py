@@ -27,7 +27,9 @@ class Server:
         if self.owner:
             shutil.chown(self.folder, NOBODY, "nogroup")
         self.folder.chmod(0o755)
-        self._run("initdb", "--auth=trust", "--encoding=utf8", "--locale=C", "-U", "postgres", "-D", self.data)
+        self._run(
+            "initdb", "--no-sync", "--auth=trust", "--encoding=utf8", "--locale=C", "-U", "postgres", "-D", self.data
+        )
         self.start()
 
     @property
@@ -53,7 +55,7 @@ class Server:
     def start(self):
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
-                [self.binaries / "postgres", "-D", self.data, "-k", str(self.folder), "-h", "", "-N", "60"],
+                [self.binaries / "postgres", "-D", self.data, "-k", str(self.folder), "-h", "", "-N", "60", "-F"],
                 stdout=log, stderr=log, cwd=self.folder, **self.owner,
             )  # fmt: skip
         until = time.monotonic() + LONG

@@ -1,15 +1,14 @@
 """The dashboard in a real browser: no error, no foreign request, keyboard, phone, dark, live, logging in."""
 
-import os
 import re
-import subprocess
-import sys
 import time
 from urllib.parse import quote
 
 import pytest
+from click.testing import CliRunner
 
 import nilregret as nr
+from nilregret.__main__ import main
 from nilregret.storage import SqlStorage
 
 from .browser import PHONE, SECONDS, WIDE, opened, started
@@ -352,12 +351,8 @@ def test_pages_have_landmarks_and_names_for_what_hears_them(browser, base):
 
 def test_who_has_no_token_is_asked_for_one(browser, base, tmp_path):
     with Served(tmp_path) as served:
-        made = subprocess.run(
-            [sys.executable, "-m", "nilregret", "token", "new", "--role", "reader", "--storage",
-            served.said["storage"]],
-            cwd=tmp_path, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, capture_output=True, text=True,
-            check=True,
-        ).stdout.strip()  # fmt: skip
+        command = ["token", "new", "--role", "reader", "--storage", str(tmp_path / "nilregret.db")]
+        made = CliRunner().invoke(main, command, catch_exceptions=False).stdout.strip()
         here = f"http://127.0.0.1:{served.port}"
         with opened(browser, here, viewport=PHONE) as page:
             page.goto(f"{here}/studies")

@@ -67,14 +67,13 @@ def test_an_unknown_name_is_answered_by_what_there_is(result, of, name):
 
 
 @pytest.mark.parametrize("name", PICTURES)
-@pytest.mark.parametrize("of", [1, LIMITS, "accuracy", "size"])
-def test_every_picture_of_every_number(result, name, of, tmp_path):
-    figure = getattr(nr.plots, name)(result, tmp_path / "a.png", of=of)
-    assert (tmp_path / "a.png").exists()
+@pytest.mark.parametrize("of", [1, "accuracy", "size"])
+def test_every_picture_of_every_number(result, name, of):
+    figure = getattr(nr.plots, name)(result, of=of)
     words = quantity(result.study, of).name
     said = [text for ax in figure.axes for text in (ax.get_ylabel(), ax.get_title(loc="left"), ax.get_title())]
     assert any(words in text for text in said), said
-    page = getattr(nr.plots, name)(result, tmp_path / "a.html", of=of, interactive=True)
+    page = getattr(nr.plots, name)(result, of=of, interactive=True)
     assert page.data
 
 

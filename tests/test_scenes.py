@@ -18,6 +18,8 @@ from nilregret.serve.dashboard.views.posterior import posterior_view
 from nilregret.serve.dashboard.views.progress import progress
 from nilregret.study import importance as shares
 
+from .marks import thinned
+
 KERNEL = nr.SquaredExponential(0.4)
 PLANE = nr.Space(x=nr.Float(0, 1), y=nr.Float(0.001, 1000.0, log=True))
 MIXED = nr.Space(kind=nr.Choice("a", "b", "c"), n=nr.Int(1, 4), z=nr.when("kind", "b", nr.Float(1, 9, log=True)))
@@ -221,8 +223,11 @@ def check_page(mark, entry, panel):
         np.testing.assert_allclose(sent, numbers(getattr(mark, side)), rtol=6e-4, atol=least + 1e-300)
 
 
-@pytest.mark.parametrize("kind", [*MAKE, *FRONTS])
-@pytest.mark.parametrize("name", [*PICTURES, *OF_SOME])
+CASES = [(kind, name) for name in (*PICTURES, *OF_SOME) for kind in (*MAKE, *FRONTS)]
+JOINED = {(kind, "overview") for kind in MAKE} - {(kind, "overview") for kind in ("real", "budgets", "empty")}
+
+
+@pytest.mark.parametrize(("kind", "name"), thinned(CASES, *(case for case in CASES if case not in JOINED)))
 def test_all_renderers_draw_the_same_marks_ticks_and_numbers(kind, name):
     picture = scene(kind, name)
     assert isinstance(picture, str) == (name in LACKING[kind] or kind not in OF_SOME.get(name, [kind])), picture

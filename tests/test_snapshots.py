@@ -189,6 +189,7 @@ def kept(tmp_path_factory):
         with nr.Study(policy(), seed=3, storage=f"sqlite:///{folder}/s.db", name="s") as study:
             go_on(study, 0, 88)
             predicted = study.predict(context=[0.3, 0.3])
+        assert opened(f"sqlite:///{folder}/s.db")[1]
     return folder / "s.db", predicted
 
 
@@ -199,7 +200,6 @@ def path(kept, tmp_path):
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_whatever_is_wrong_drops_a_snapshot(path, kept, soon, caplog, fault):
-    assert opened(f"sqlite:///{path}")[1]
     FAULTS[fault](path)
     with caplog.at_level(logging.WARNING, "nilregret.study"):
         again, quick = opened(f"sqlite:///{path}")
