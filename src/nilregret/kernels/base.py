@@ -299,11 +299,11 @@ class Kernel(ABC):
         known = self.hyperparameters(range(len(factors)))
         if not any(parameter.kind in POWERS for parameter in known):
             return MAKE["stretched"](self, tuple(factors.tolist()))
-        values = self.log_parameters.copy()
+        values, logs = self.log_parameters.copy(), np.log(factors)
         for i, parameter in enumerate(known):
             if parameter.kind in POWERS:
-                own = np.log(factors[list(parameter.columns)])
-                if np.ptp(own) > 1e-12:
+                own = logs[list(parameter.columns)]
+                if len(own) > 1 and np.ptp(own) > 1e-12:
                     raise InvalidInput(
                         "A fit needs a lengthscale for each dimension where columns have different ranges: "
                         f"{shown(self)} has one for several of them. Give a list.",

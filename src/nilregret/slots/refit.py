@@ -236,7 +236,7 @@ class Refit(Learning):
         rewards = rewards if warp is None else warp.to(rewards)
         scale = Standardization.of(rewards) if self.standardize else Standardization(prior_mean, 1.0)
         fewest = 1 if self.noise == "unknown" and self.prior != "none" else FEWEST
-        if self.standardize and len(np.unique(rows, axis=0)) < fewest:  # the kernel stays, in reward units
+        if self.standardize and _are_fewer(rows, fewest):  # the kernel stays, in reward units
             scale = Standardization(scale.mean, 1.0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoRegretWarning)  # warned elsewhere once, not after every fit
@@ -261,10 +261,17 @@ class Refit(Learning):
         return Refitted(found.kernel.rescaled(sides), ridge, shifted, warp)
 
 
+def _are_fewer(rows: Array, count: int) -> bool:
+    """Returns True if fewer than `count` rows of `(n, d)` are distinct."""
+    return len(rows) < count or (count > 1 and len(np.unique(rows, axis=0)) < count)
+
+
 def _without_first_repeats(rows: Array, rewards: Array) -> tuple[Array, Array]:
     """Returns rows `(n, d)` and rewards `(n,)` without repeated rows before the first reward that differs, if any."""
     apart = np.flatnonzero(rewards != rewards[0])
     equal = int(apart[0]) if len(apart) else 0
+    if equal < 2:
+        return rows, rewards
     kept = np.sort(np.unique(rows[:equal], axis=0, return_index=True)[1])
     if len(kept) == equal:
         return rows, rewards
