@@ -1,11 +1,13 @@
 """What an ask of `nr.auto` costs, and how well it searches.
 
-    python benchmarks/asks.py [searches|example|options ...] --seeds 5 --sizes 20 60 200 1000 --asks 15 --example 300
-        --repeats 3
+    python benchmarks/asks.py [searches|auto|example|options ...] --seeds 5 --sizes 20 60 200 1000 --asks 15
+        --example 300 --repeats 3
 
 - searches: Hartmann's function of six dimensions with noise 0.05, a run of `--asks` for each seed and number of random
   observations known before. Printed is the score (log EI, nats) of the point that was found at every third trial, less
   that of a search that takes some twenty times as long.
+- auto: CPU time of an ask in such runs over that of a floor: thirty times a kernel matrix of all points, its factor
+  and its inverse. Printed are the median and the mean over all asks, and the share of the fits in the mean.
 - example: the service's first example, a price under the hour of the day. CPU time of an ask after `--example` trials,
   over that of an ask with the search of 1,024 candidates that `maximize` uses. Both see the same worlds, whose regret
   is printed, with the standard error of the difference.
@@ -19,10 +21,13 @@ from unittest import mock
 
 import bench
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.spatial.distance import pdist, squareform
 
 import nilregret as nr
 from nilregret.domains.search.boxes import PointSearch
 from nilregret.environments import hartmann6
+from nilregret.slots import refit
 
 NOISE = 0.05
 LONG = PointSearch(candidates=4096, around=1000, starts=16, evaluations=60, mutations=1000, incumbents=5)
@@ -34,6 +39,61 @@ OPTIONS = (10, 100, 500, 1000)
 def reward(points, rng):
     """What is observed at `(n, 6)` points."""
     return hartmann6(points) + NOISE * rng.standard_normal(len(points))
+
+
+def known(n, seed):
+    """Returns a study with n random observations, and the generator of further noise."""
+    rng = np.random.default_rng([n, seed])
+    X, study = rng.uniform(size=(n, 6)), nr.Study(nr.auto(nr.Box(np.zeros(6), np.ones(6))), seed=seed)
+    for x, value in zip(X, reward(X, rng), strict=True):
+        study.add(x, value)
+    return study, rng
+
+
+def floor(n):
+    """Returns CPU seconds of the floor with n points."""
+    points = np.random.default_rng(0).uniform(size=(n, 6))
+    begun = time.process_time()
+    for _ in range(30):
+        K = np.exp(-pdist(points, "sqeuclidean"))
+        dpotri(dpotrf(squareform(K) + 1.1 * np.eye(n), lower=1)[0], lower=1)
+    return time.process_time() - begun
+
+
+def auto(given):
+    """CPU time of an ask beside fixed arithmetic, and the share of the fits."""
+    rows, fit, fits = [], refit.fit, []
+
+    def timed(*args, **more):
+        begun = time.process_time()
+        found = fit(*args, **more)
+        fits.append(time.process_time() - begun)
+        return found
+
+    def answered(study, rng, asks):
+        """Returns CPU seconds of the asks, and of the fits in them."""
+        fits.clear()
+        times = []
+        for _ in range(asks):
+            begun = time.process_time()
+            trial = study.ask()
+            times.append(time.process_time() - begun)
+            study.tell(trial, reward(trial.point[None], rng)[0])
+        return times, sum(fits)
+
+    with mock.patch.object(refit, "fit", timed):
+        answered(*known(12, 0), 4)  # imports
+        for n in given.sizes:
+            asks, fitting, least = [], 0.0, min(floor(n) for _ in range(5))
+            for seed in range(given.seeds):
+                study, rng = known(n, seed)
+                answered(study, rng, 1)  # what is computed once of all that was added
+                times, spent = answered(study, rng, given.asks)
+                asks, fitting = asks + times, fitting + spent
+            middle, mean = np.median(asks), np.mean(asks)
+            rows.append([n, 1e3 * middle, middle / least, mean / least, fitting / sum(asks)])
+    header = ["observations", "ms an ask", "median / floor", "mean / floor", "share of fits"]
+    bench.table("", header, rows, floatfmt=("", ".2f", ".1f", ".1f", ".2f"))
 
 
 def searches(given):
@@ -56,10 +116,7 @@ def searches(given):
 
     with mock.patch.object(PointSearch, "maximize", compared):
         for seed, n in ((seed, n) for seed in range(given.seeds) for n in given.sizes):
-            number, rng = 0, np.random.default_rng([n, seed])
-            X, study = rng.uniform(size=(n, 6)), nr.Study(nr.auto(nr.Box(np.zeros(6), np.ones(6))), seed=seed)
-            for x, value in zip(X, reward(X, rng), strict=True):
-                study.add(x, value)
+            number, (study, rng) = 0, known(n, seed)
             bench.play(study, given.asks, lambda trial, rng=rng: reward(trial.point[None], rng)[0])
     quantiles = ", ".join(f"{value:+.4f}" for value in np.quantile(gaps, [0, 0.05, 0.25, 0.5, 0.75, 0.95, 1]))
     print(f"log EI found less that of a long search, {len(gaps)} searches, nats")
@@ -112,6 +169,6 @@ def options(given):
 
 @bench.command(__doc__)
 def main(given):
-    for part in (searches, example, options):
-        if part.__name__ in (given.parts or ("searches", "example", "options")):
+    for part in (searches, auto, example, options):
+        if part.__name__ in (given.parts or ("searches", "auto", "example", "options")):
             part(given)
