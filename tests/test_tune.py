@@ -18,6 +18,7 @@ from nilregret import plots
 from nilregret.__main__ import main
 from nilregret._utils.numerals import numeral
 from nilregret.tuning import loop, open_study
+from nilregret.tuning.toml import evaluation
 from nilregret.tuning.toml.config import load
 
 from .waiting import until
@@ -573,6 +574,12 @@ high = 1.0
 [objective]
 command = "echo log {x}; for i in 5 4 3; do echo $i$NILREGRET_TRIAL; test $NILREGRET_TRIAL = 0 || sleep 600; done"
 """
+
+
+def test_lines_of_a_command_are_refused_where_a_growing_file_cannot_be_read(tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "pread")
+    with pytest.raises(nr.errors.InvalidInput, match="Take `function` in place of `command`"):
+        next(evaluation.run("echo 1", tmp_path, None, by_lines=True))
 
 
 def test_a_command_prints_a_line_after_each_step_and_is_ended_when_it_is_stopped(folder):

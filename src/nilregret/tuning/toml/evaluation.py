@@ -188,10 +188,16 @@ def run(
         by_lines: whether each line is yielded when it has been printed. Python then prints lines at once.
 
     Raises:
+        InvalidInput: lines are wanted on a system that cannot read a file which another process writes.
         subprocess.TimeoutExpired: the command took longer than the timeout.
         OSError: the command could not be started.
         ValueError: the command could not be encoded.
     """
+    if by_lines and not hasattr(os, "pread"):
+        raise InvalidInput(
+            "This system cannot read the lines of a command while it runs, since it has no `os.pread`, as on Windows. "
+            "Take `function` in place of `command`: a Python generator that yields its value after each step."
+        )
     environment = os.environ | {TRIAL: str(number)} | ({"PYTHONUNBUFFERED": "1"} if by_lines else {})
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         with _group() as group:
