@@ -19,11 +19,25 @@ from nilregret.study.best import BLOCK, FirstAnswers, _compared, best_trial
 FIRST_DECISIONS = """
 import sys
 import nilregret as nr
+
+def loaded():
+    own = {module for name, module in sys.modules.items() if name.startswith("nilregret")}
+    classes = {each for module in own for each in vars(module).values() if hasattr(each, "__mro__")}
+    kept = [vars(each).get("__dataclass_fields__") for each in classes]
+    print(len(own), sum(type(each) is dict for each in kept), *sys.modules)
+
+loaded()
 nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 100), nr.SquaredExponential(0.2), noise=0.1)).ask()
-print(*sys.modules)
+loaded()
 nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1)))).ask()
-print(*sys.modules)
+loaded()
 """
+# Modules of the package, and dataclasses whose methods are made. A larger number needs a reason.
+MOST = {"import": (3, 0), "gp_ucb": (169, 19), "auto": (187, 30)}
+WITHOUT = {
+    "import": ("numpy", "ast", "difflib", "pathlib"),
+    "gp_ucb": ("decimal", "statistics", "uuid", "nilregret.theory.change.detector", "nilregret.slots.silence"),
+}
 DESCRIBED = """
 import importlib, pathlib
 import nilregret as nr
@@ -38,11 +52,15 @@ print(*(set(_DECODERS) - known))
 HEAVY = ("stats", "spatial", "special", "optimize", "sparse", "interpolate", "integrate", "ndimage", "fft")
 
 
-def test_a_first_decision_imports_linear_algebra_alone():
+def test_a_first_decision_imports_linear_algebra_and_what_it_uses():
     found = subprocess.run([sys.executable, "-c", FIRST_DECISIONS], check=True, capture_output=True, text=True)
-    of_arms, of_auto = (
-        {name for name in HEAVY if f"scipy.{name}" in line.split()} for line in found.stdout.splitlines()
-    )
+    names = {}
+    for (when, (modules, made)), line in zip(MOST.items(), found.stdout.splitlines(), strict=True):
+        count, classes, *names[when] = line.split()
+        assert int(count) <= modules
+        assert int(classes) <= made
+        assert not {*WITHOUT.get(when, ())} & {*names[when]}
+    of_arms, of_auto = ({name for name in HEAVY if f"scipy.{name}" in names[when]} for when in ("gp_ucb", "auto"))
     assert of_arms == set()
     assert of_auto == {"special"}  # Expected improvement needs its error functions.
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import sys
 from collections.abc import Callable
-from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec, resolve_name
-from pathlib import Path
 from typing import Any
 
 # Functions that import all described classes, listed by the root of the package. A stored description names classes of
@@ -21,16 +18,19 @@ def public(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Returns `__getattr__`, `__dir__` and `__all__` of a package whose `__init__.pyi` lists its public names.
 
+    The stub has a name a line: `from .module import Name as Name`.
+
     Args:
         package: its `__name__`.
         path: its `__path__`.
         rooms: its subpackages whose public names an error about an unknown name may suggest.
     """
     homes: dict[str, str] = {}
-    for node in ast.parse(Path(path[0], "__init__.pyi").read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ImportFrom):
-            module = resolve_name("." * node.level + (node.module or ""), package)
-            homes |= {alias.name: module for alias in node.names}
+    with open(f"{path[0]}/__init__.pyi", encoding="utf-8") as stub:  # noqa: PTH123 - `pathlib` is slow to import
+        for line in stub:
+            if line.startswith("from "):
+                _, module, _, name, *_ = line.split()
+                homes[name] = resolve_name(module, package)
     names = sorted(homes)
 
     def load(name: str) -> Any:
@@ -52,6 +52,8 @@ def _hint(package: str, name: str, names: list[str], rooms: tuple[str, ...]) -> 
     """Returns a question with the public name that is most like an unknown one, or an empty text."""
     if name.startswith("_"):
         return ""
+    from difflib import get_close_matches
+
     listed = {room: import_module(f"{package}.{room}").__all__ for room in rooms}
     places = {each: f"{package}.{room}.{each}" for room in reversed(rooms) for each in listed[room]}
     places |= {each: each for each in names}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from .._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, flag, integer, number, one_of, shown
 from ..domains.domain import Arms, Domain
@@ -13,9 +14,10 @@ from ..policy.policy import check_model
 from ..slots.by_name import part_of
 from ..slots.envelope import Confidence
 from ..slots.refit import Learning
-from ..slots.widths.gains import ConstantGain, Gain, GreedyGain, RateGain, RealisedGain
-from ..slots.widths.self_normalized import NO_GUESS_WITH_FITS
 from .definition import FreeSlots, Slots
+
+if TYPE_CHECKING:
+    from ..slots.widths.gains import Gain
 
 EXACT = (
     1e-8  # lambda of rewards without noise, in prior variances: answers that differ by 1e-4 deviations count as equal
@@ -114,6 +116,8 @@ def ridge_for_horizon(regularization: float | None, horizon: int | None) -> floa
 def norm_bound_or_guess(norm_bound: float | None, *, guess_norm: bool, refit: Learning | None) -> float:
     """Returns B, or the first guess of B."""
     if flag("guess_norm", guess_norm, why="The guess itself is `norm_bound`.") and refit is not None:
+        from ..slots.widths.self_normalized import NO_GUESS_WITH_FITS
+
         raise InvalidInput(NO_GUESS_WITH_FITS)
     if norm_bound is None and not guess_norm:
         raise InvalidInput(
@@ -129,22 +133,26 @@ def check_gain(name: object) -> None:
     if isinstance(name, str):
         one_of("information_gain", name, GAINS, why="A number is a constant gain, for which nothing is proved.")
     else:
+        from ..slots.widths.gains import ConstantGain
+
         ConstantGain(value=name)  # type: ignore[arg-type]  # The class checks the number.
 
 
 def chosen_gain(name: str | float, domain: Domain, context: Domain | None, kernel: Kernel) -> Gain:
     """Returns the information gain of a width: by name, or a constant one for a number."""
+    from ..slots.widths import gains
+
     check_gain(name)
     if not isinstance(name, str):
-        return ConstantGain(value=name)
+        return gains.ConstantGain(value=name)
     if name == "greedy":
         if not isinstance(domain, Arms) or not isinstance(context, Arms | None):
             raise InvalidInput(
                 "`information_gain` 'greedy' needs finitely many arms (and contexts), and this domain is continuous. "
                 "Use 'realised', which is valid and tighter, or a grid of arms."
             )
-        return GreedyGain()
+        return gains.GreedyGain()
     if name == "rate":
         width = 0 if context is None else context.dimension
-        return RateGain(kernel=kernel, dimension=width + domain.dimension)
-    return RealisedGain()
+        return gains.RateGain(kernel=kernel, dimension=width + domain.dimension)
+    return gains.RealisedGain()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, Unpack
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal, Unpack
 
 from .._utils.checks import flag
 from ..domains.domain import D
@@ -18,8 +20,6 @@ from ..slots.scores import (
     Score,
     UpperConfidenceBound,
 )
-from ..slots.widths.mixtures import NoiseFree
-from ..slots.widths.self_normalized import BoundedNoise
 from ..theory.series import Series
 from .arguments import check_gain, chosen_gain, chosen_width, is_exact, is_other, noise_and_ridge, norm_bound_or_guess
 from .bayes_widths import bayes_width, bounds_without_theorem, prior_std
@@ -123,9 +123,9 @@ def gp_ucb(
     context, matched, exact = slots.get("context"), ridge == noise**2, is_exact(noise, slots) and scale == 1.0
     if confidence == "rkhs":
         bound = _norm_of_theorem_3(norm_bound, series, guess_norm=guess_norm, slots=slots)
-        confidence = NoiseFree(norm_bound=bound, delta=delta, guessed=guess_norm) if exact else BoundedNoise(
-            norm_bound=bound, gain=chosen_gain(information_gain, domain, context, kernel), delta=delta, scale=scale,
-            noise_matched=matched, guessed=guess_norm, noise=noise,
+        confidence = _width_of_theorem_3(
+            bound, partial(chosen_gain, information_gain, domain, context, kernel), exact=exact, delta=delta,
+            guessed=guess_norm, scale=scale, noise_matched=matched, noise=noise,
         )  # fmt: skip
     elif isinstance(confidence, str | None):
         _refuse_norm(norm_bound, guess_norm=guess_norm)
@@ -149,6 +149,17 @@ def _refuse_norm(norm_bound: float | None, *, guess_norm: bool) -> None:
             "`norm_bound` belongs to Theorem 3: add `width` 'rkhs' to use it, or leave it out; Theorems 1 and 2 "
             "are for samples of the process and need none."
         )
+
+
+def _width_of_theorem_3(
+    bound: float, gain: Callable[[], Any], *, exact: bool, delta: float, guessed: bool, **noisy: Any
+) -> Confidence:
+    """Returns the width for functions whose norm is bounded, without noise or with it."""
+    from ..slots.widths import mixtures, self_normalized
+
+    if exact:
+        return mixtures.NoiseFree(norm_bound=bound, delta=delta, guessed=guessed)
+    return self_normalized.BoundedNoise(norm_bound=bound, gain=gain(), delta=delta, guessed=guessed, **noisy)
 
 
 def _norm_of_theorem_3(

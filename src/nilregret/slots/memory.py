@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, Self, final
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
 
@@ -21,9 +21,11 @@ from ..gp import Belief
 from ..kernels import Kernel
 from ..serialize import described
 from ..storage.record import Trial
-from ..theory.change.detector import ChangeDetector
 from ..theory.change.schedules import PowerLaw, checked_schedule
 from .base import Part, Policy
+
+if TYPE_CHECKING:
+    from ..theory.change.detector import ChangeDetector
 
 Drift = float | tuple[float, ...] | None
 FAR = 10**9  # a round number beyond every run
@@ -432,6 +434,8 @@ class RestartOnChange(Memory):
 
     def detector(self, domain: Domain, context: Domain | None, kernel: Kernel) -> ChangeDetector:
         """Returns a fresh detector. Under contexts it compares functions of (context, point)."""
+        from ..theory.change.detector import ChangeDetector
+
         return ChangeDetector(
             kernel, domain=_pairs(domain, context), threshold=self.threshold, ridge=self.ridge, distance=self.distance
         )

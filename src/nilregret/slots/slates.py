@@ -33,7 +33,6 @@ from .._utils.dataclass import dataclass
 from ..errors import InvalidInput
 from ..serialize import described
 from .base import Part, Policy
-from .silence import weighs
 
 MOST_PLACES = 1_000
 PASSES = 60  # Alternations, which converge in some ten where arms have changed places, and in hundreds where few have.
@@ -207,6 +206,8 @@ class Positions(SlateModel):
     def check(self, policy: Policy) -> None:
         """Raises `InvalidInput` for policies that cannot weigh answers."""
         super().check(policy)
+        from .silence import weighs
+
         told = policy.memory.weighs and policy.confidence.weighs and policy.objective.is_reward and policy.noise > 0.0
         if not weighs(policy) and (policy.fitting is not None or not told):
             raise InvalidInput(

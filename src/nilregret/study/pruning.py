@@ -15,7 +15,6 @@ from ..storage.record import Event
 from ..storage.trial import NO_CURVE, Abandoned, Curve, Trial, Verdict
 from .play_rewards import reason_of
 
-NEVER = Never()
 HALF_LOG = 0.5 * math.log(2.0 * math.pi)
 SMALL = 1e-12  # Least deviation of a prediction, as a share of the best value.
 
@@ -23,7 +22,7 @@ SMALL = 1e-12  # Least deviation of a prediction, as a share of the best value.
 def pruning_of(policy: Any) -> Pruning:
     """Returns the pruning rule of a policy."""
     rule = policy.pruning if isinstance(policy, Policy) else None
-    return NEVER if rule is None else rule
+    return Never() if rule is None else rule
 
 
 @final

@@ -21,8 +21,9 @@ from .._utils.dataclass import dataclass
 from .._utils.executors import HOPELESS
 from .._utils.numerals import exact
 from ..errors import InvalidInput, NoRegretError, StorageError, TrialError, exception_text, warn
+from ..slots.pruning import Never
 from ..storage.trial import GOING, Trial, Verdict
-from ..study.pruning import NEVER, pruning_of
+from ..study.pruning import pruning_of
 from ..study.study import Study
 from ..study.transaction import Transaction
 from .objective import Task, steps_of, where
@@ -171,7 +172,7 @@ class Loop:
         self._has_value = any(trial.state in ("observed", "stopped") for trial in known)
         self._valued = 0  # Values in this run.
         self._failed = 0  # Failures in this run before any value.
-        self._silent = pruning_of(study.policy) != NEVER  # Whether no trial with a value shows yet that trials report.
+        self._silent = pruning_of(study.policy) != Never()  # Whether no trial with a value has reported yet.
         self._left_out: set[str] = set()  # Entries of answers that a warning has named.
         self._cancelled = 0  # Cancellations since the last answer.
         self._token = uuid4().hex  # It identifies this run.
