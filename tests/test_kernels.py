@@ -5,8 +5,10 @@ import pytest
 from sklearn.gaussian_process import kernels as sk
 
 import nilregret as nr
+from nilregret._utils.randomness import Draws
 from nilregret.gp import PointPosterior, sample_path
 from nilregret.kernels import stationary as pairs
+from nilregret.kernels.base import squared_distances
 from nilregret.kernels.stationary import _matern_bessel, _matern_debye
 
 A = np.random.default_rng(0).uniform(-2, 2, (15, 3))
@@ -294,3 +296,42 @@ def test_columns_that_do_not_differ_change_no_bit(monkeypatch):
     monkeypatch.setattr(pairs, "WIDE", 64)
     np.testing.assert_allclose(kernel(same, same), 1.0)
     np.testing.assert_allclose(kernel.matrix_and_pullback(same)[0], 1.0)
+
+
+@pytest.mark.parametrize("few", [1, 9])
+def test_options_that_few_points_have_not_are_merged_to_the_bit(few):
+    rng = Draws("merged")
+
+    def rows(n):
+        two, one = np.zeros((n, 200)), np.zeros((n, 90))
+        two[np.arange(n), rng.integers(100, size=n)] = two[np.arange(n), 100 + rng.integers(100, size=n)] = np.sqrt(0.5)
+        one[np.arange(n), rng.integers(90, size=n)] = np.sqrt(0.5)
+        return np.hstack([rng.random((n, 2)), two, rng.random((n, 70)), one, rng.random((n, 80))])
+
+    unit = np.concatenate(
+        [[0.3, 0.7], np.full(200, 0.9), np.linspace(0.2, 0.4, 69), [0.2], np.full(90, 0.3), [0.6] * 80]
+    )
+    points, others = rows(150), rows(few)
+    for first, second in ((points, others), (others, points)):
+        some, more, lengths = pairs.merged(first, second, unit)
+        assert some.shape[1] == more.shape[1] == len(lengths) <= 2 + 2 * few + 2 + 70 + few + 1 + 80
+        found, whole = squared_distances(some / lengths, more / lengths), squared_distances(first / unit, second / unit)
+        assert np.array_equal(found, whole)
+
+
+def test_the_distances_of_many_options_pass_few_columns(monkeypatch):
+    """A search goes over the columns of the options tried, not over those of 1,000 options."""
+    widths = []
+
+    def noted(first, second):
+        widths.append((first.shape[1], len(first) * len(second)))
+        return squared_distances(first, second)
+
+    monkeypatch.setattr(pairs, "squared_distances", noted)
+    study = nr.Study(nr.auto(nr.Space(kind=nr.Choice(*range(1000)), x=nr.Float(0, 1))), seed=0)
+    for n in range(30):
+        study.add({"kind": 30 * n, "x": n / 30}, float(n % 5))
+    study.tell(study.ask(), 0.5)
+    widths.clear()
+    study.ask()
+    assert max(width for width, count in widths if count >= pairs.FEW_PAIRS) <= 40

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, fields
 from functools import cache
 from types import NoneType, UnionType
@@ -108,6 +108,11 @@ def _hints(cls: Any) -> Mapping[str, Any]:
         return {}
 
 
+def _are_whole(values: Sequence[Any]) -> bool:
+    """Returns True for whole numbers alone, which need no visit each: a choice of many options has many groups."""
+    return set(map(type, values)) == {int}
+
+
 def _fits(value: Any, hint: Any) -> bool:
     """Returns True if a decoded value may belong to a field with this annotation. The constructor checks the rest."""
     origin, parts = get_origin(hint), get_args(hint)
@@ -119,7 +124,7 @@ def _fits(value: Any, hint: Any) -> bool:
         if not isinstance(value, list | tuple):
             return False
         if parts[-1] is Ellipsis:
-            return all(_fits(item, parts[0]) for item in value)
+            return (parts[0] is int and _are_whole(value)) or all(_fits(item, parts[0]) for item in value)
         return len(value) == len(parts) and all(map(_fits, value, parts))
     if origin is np.ndarray:
         return isinstance(value, list | np.ndarray) or _fits(value, float)
@@ -138,6 +143,8 @@ def _as_hinted(value: Any, hint: Any) -> Any:
     if not isinstance(value, list) or origin not in (tuple, Union, UnionType):
         return value
     if origin is tuple:
+        if _are_whole(value):
+            return tuple(value)
         parts = get_args(hint)
         inner = [parts[0]] * len(value) if parts[-1] is Ellipsis else parts
         return tuple(_as_hinted(item, kind) for item, kind in zip(value, inner, strict=True))
@@ -166,7 +173,7 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, list | tuple):
-        return [to_plain(item) for item in value]
+        return list(value) if _are_whole(value) else [to_plain(item) for item in value]
     if isinstance(value, float) and math.isinf(value):
         return {"type": "infinity", "sign": int(math.copysign(1, value))}
     if value is None or isinstance(value, bool | int | float | str):
@@ -188,7 +195,7 @@ def _decoded(data: Any, levels: int) -> Any:
     if levels == 0:
         raise InvalidInput(f"This description is nested more than {DEEPEST} levels deep: it describes nothing.")
     if isinstance(data, list):
-        return [_decoded(item, levels - 1) for item in data]
+        return list(data) if _are_whole(data) else [_decoded(item, levels - 1) for item in data]
     values = {key: _decoded(value, levels - 1) for key, value in data.items() if key != "type"}
     name = data.get("type")
     if name == "infinity" and values.keys() == {"sign"} and values["sign"] in (1, -1):

@@ -249,6 +249,12 @@ class Space:
     def _columns(self) -> tuple[tuple[Parameter, slice], ...]:
         return tuple(zip(self.parameters.values(), columns_by_name(self.parameters).values(), strict=True))
 
+    @cached_property
+    def _numbers(self) -> IndexArray:
+        """The columns of numbers, `(k,)`."""
+        places = [np.arange(place.start, place.stop) for each, place in self._columns if not isinstance(each, Choice)]
+        return np.concatenate([np.zeros(0, dtype=np.intp), *places])
+
     def spread(self, cube: Array) -> Array:
         """Returns the valid encoded points `(n, d)` of coordinates in [0, 1), one for each parameter, `(n, p)`.
 
@@ -261,19 +267,25 @@ class Space:
                 points[np.arange(len(u)), columns.start + np.minimum((u * k).astype(int), k - 1)] = CHOSEN
             else:
                 points[:, columns.start] = parameter.spread(u)
-        return self.snap(points)
+        return self._with_numbers(points)
 
     def snap(self, points: Array) -> Array:
         """Returns the nearest encoded points `(n, d)` that are valid parameters (whole numbers, one option)."""
         result = points.copy()
         for parameter, columns in self.columns():
             if isinstance(parameter, Choice):
-                chosen = points[:, columns].argmax(axis=1)[:, None] == np.arange(parameter.columns)
-                result[:, columns] = np.where(chosen, CHOSEN, 0.0)
-            elif not parameter.real or parameter.unknown:
-                result[:, columns] = parameter.snap(points[:, columns])
-        result = np.clip(result, self.lower, self.upper)
-        return result if self.conditions is None else self.conditions.centre_inactive(result)
+                result[:, columns] = 0.0
+                result[np.arange(len(points)), columns.start + points[:, columns].argmax(axis=1)] = CHOSEN
+        return self._with_numbers(result)
+
+    def _with_numbers(self, points: Array) -> Array:
+        """Returns points `(n, d)` of valid options, which are changed in place, with valid numbers."""
+        for parameter, columns in self.columns():
+            if not isinstance(parameter, Choice) and (not parameter.real or parameter.unknown):
+                points[:, columns] = parameter.snap(points[:, columns])
+        numbers = self._numbers
+        points[:, numbers] = np.clip(points[:, numbers], self.lower[numbers], self.upper[numbers])
+        return points if self.conditions is None else self.conditions.centre_inactive(points)
 
     def active(self, points: Array) -> Mask | None:
         """Returns the active columns of encoded points `(n, d)`, or None if all are always active."""

@@ -35,6 +35,7 @@ from .._utils.copying import take_back
 from ..errors import InvalidInput
 
 STEP = 1e-5  # relative step of central differences, for which truncation and rounding are about equal
+LARGE = 2**14  # numbers in points, from which a copy takes longer than a check
 FEW = 16  # distances that are computed before the import of SciPy's function would pay
 BLOCK = 32  # rows whose covariances are computed together for their variances
 
@@ -496,13 +497,19 @@ def scale_number(value: object) -> float:
 
 def points_pair(A: npt.ArrayLike, B: npt.ArrayLike) -> tuple[Array, Array]:
     """Returns both arguments as points of one domain, or raises an error."""
-    first = points_array("A", A)
-    second = first if B is A else points_array("B", B)
+    first = points_to_read("A", A)
+    second = first if B is A else points_to_read("B", B)
     if first.shape[1] != second.shape[1]:
         raise InvalidInput(
             f"A has {many(first.shape[1], 'column')} and B has {second.shape[1]}: both are points of one domain."
         )
     return first, second
+
+
+def points_to_read(name: str, value: npt.ArrayLike) -> Array:
+    """Returns points `(n, d)` to be read alone, without a copy of a large array."""
+    large = type(value) is np.ndarray and value.size > LARGE and value.ndim == 2 and value.dtype == np.float64
+    return np.asarray(value) if large and np.isfinite(value).all() else points_array(name, value)
 
 
 def squared_distances(first: Array, second: Array) -> Array:

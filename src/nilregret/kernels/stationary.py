@@ -16,12 +16,13 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Self, final
 
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.checks import Array, IndexArray, number, points_array
+from .._utils.checks import Array, IndexArray, frozen, number, points_array
 from .._utils.dataclass import dataclass, field, replace
 from ..errors import InvalidInput
 from ..serialize import described
@@ -34,6 +35,7 @@ from .base import (
     checked_lengths,
     parameter_values,
     points_pair,
+    points_to_read,
     scale_number,
     squared_distances,
     weights_array,
@@ -41,6 +43,7 @@ from .base import (
 
 MOST_KEPT = 2**15  # squared differences that are kept: more take longer to read than to compute again
 WIDE = 64  # columns beyond which those that do not differ are left out, as of options that no point has
+FEW_PAIRS = 1000  # pairs below which it is quicker to go through many columns than to merge them
 MOST_LENGTHS = 1e150  # lengthscales in a span, whose square is finite: every kernel is 0 there
 
 
@@ -50,6 +53,45 @@ def varying(first: Array, second: Array) -> IndexArray | slice:
         return slice(None)
     differing = np.flatnonzero((first != first[0]).any(axis=0) | (second != first[0]).any(axis=0))
     return differing if len(differing) else np.arange(1)  # at least one column, as numpy and scipy need
+
+
+def merged(first: Array, second: Array, unit: Array) -> tuple[Array, Array, Array]:
+    """Returns rows in few columns, with their lengthscales, whose distances are those of the given ones to the bit.
+
+    Of a choice of many options, the columns of all options that no row of the fewer rows has are as good as one. In a
+    run of columns that are 0 or one number under one lengthscale, the terms of a distance are equal. A sum of equal
+    terms does not depend on their order.
+
+    Args:
+        first: `(n, d)`.
+        second: `(m, d)`.
+        unit: lengthscales, `(d,)`.
+    """
+    few, many = (first, second) if len(first) < len(second) else (second, first)
+    if first.shape[1] <= WIDE or not len(few) or (len(few) > 1 and len(few) * len(many) < FEW_PAIRS):
+        return first, second, unit
+    edges = np.concatenate([[0], np.flatnonzero(np.diff(unit)) + 1, [len(unit)]])
+    long = np.flatnonzero(np.diff(edges) > WIDE)
+    if not len(long):
+        return first, second, unit
+    ends = np.unique(np.concatenate([[0], edges[long], edges[long + 1], [len(unit)]]))
+    parts = [(few[:, run], many[:, run], unit[run]) for run in map(slice, ends[:-1], ends[1:])]
+    found = [_merged_run(*part) if len(part[2]) > WIDE and np.ptp(part[2]) == 0.0 else part for part in parts]
+    rows, others, units = (np.concatenate(each, axis=-1) for each in zip(*found, strict=True))
+    return (rows, others, units) if few is first else (others, rows, units)
+
+
+def _merged_run(few: Array, many: Array, unit: Array) -> tuple[Array, Array, Array]:
+    """Returns the rows of a run of columns under one lengthscale, in few columns if all are 0 or one number."""
+    value = float(few.max() or many.max())
+    if any(np.count_nonzero((rows == 0.0) | (rows == value)) < rows.size for rows in (few, many)):
+        return few, many, unit
+    seen = few.any(axis=0)
+    counts = np.rint(many @ np.where(seen, 0.0, 1.0) / value) if value else np.zeros(len(many))
+    more = np.arange(int(counts.max()))
+    apart, ones = np.zeros((len(few), len(more))), np.where(more < counts[:, None], value, 0.0)
+    rows, others = np.hstack([few[:, seen], apart]), np.hstack([many[:, np.flatnonzero(seen)], ones])
+    return rows, others, unit[: rows.shape[1]]
 
 
 @final
@@ -173,7 +215,7 @@ class Spectral(PointKernel):
     @final
     def diagonal(self, A: npt.ArrayLike) -> Array:
         """Returns `scale` for every row."""
-        return np.full(len(points_array("A", A)), self.scale)
+        return np.full(len(points_to_read("A", A)), self.scale)
 
 
 class Stationary(Spectral):
@@ -316,12 +358,18 @@ class Stationary(Spectral):
                 f"The kernel has {len(self.lengthscale)} lengthscales and the points have {points.shape[1]} "
                 "dimensions. Give one number for all dimensions, or one for each (a choice of k options takes k)."
             )
-        return np.asarray(self.lengthscale, dtype=np.float64)
+        return self._lengths
+
+    @cached_property
+    def _lengths(self) -> Array:
+        return frozen(np.asarray(self.lengthscale, dtype=np.float64))
 
     def _squares(self, first: Array, second: Array) -> Array:
         unit, columns = self._unit(first), varying(first, second)
-        unit = unit[columns] if unit.ndim else unit
-        return squared_distances(first[:, columns] / unit, second[:, columns] / unit)
+        if not unit.ndim:
+            return squared_distances(first[:, columns] / unit, second[:, columns] / unit)
+        rows, others, unit = merged(first[:, columns], second[:, columns], unit[columns])
+        return squared_distances(rows / unit, others / unit)
 
 
 def _normal(unit: Array, lengthscale: float | tuple[float, ...]) -> Array:

@@ -23,7 +23,7 @@ from ...errors import InvalidInput
 from ...gp import AtPoints, AveragedPoints, CandidateMoments, PointBelief, PointPosterior, RepeatedPlays, Terms
 from ...gp.choice import posterior_at_points
 from ...gp.context_bank import ContextPosterior
-from ...gp.per_arm import arm_columns
+from ...gp.per_arm import ArmColumns, arm_columns
 from ...gp.tidal import TidalPosterior
 from ...kernels import Kernel, Matern
 from ...slots.envelope import Bounds, Envelope
@@ -73,6 +73,7 @@ class PointEngine(Engine[PointBelief]):
         self._seed, self._terms = seed, None if sketch is None else sketch(seed)
         self.failed: dict[bytes, Array] = {}
         self._standing: dict[PointPosterior, CandidateMoments] = {}  # predictions at the candidates, by posterior
+        self._arms: dict[int, list[ArmColumns]] = {}  # columns that hold arms, by the number of columns of a row
         self._kernels = 1  # largest number of kernels of one output
         self._candidates: Array | None = None
         self.found: Found | None = None
@@ -118,8 +119,9 @@ class PointEngine(Engine[PointBelief]):
         return heights
 
     def _posterior(self, kernel: Kernel, columns: int, regularization: float) -> AtPoints:
-        arms = arm_columns(self.domain, columns)
-        return posterior_at_points(kernel, columns, regularization, terms=self._terms, arms=arms)
+        if columns not in self._arms:
+            self._arms[columns] = arm_columns(self.domain, columns)
+        return posterior_at_points(kernel, columns, regularization, terms=self._terms, arms=self._arms[columns])
 
     @property
     def before(self) -> int:
