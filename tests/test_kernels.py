@@ -334,4 +334,4 @@ def test_the_distances_of_many_options_pass_few_columns(monkeypatch):
     study.tell(study.ask(), 0.5)
     widths.clear()
     study.ask()
-    assert max(width for width, count in widths if count >= pairs.FEW_PAIRS) <= 40
+    assert max(width for width, count in widths if count >= pairs.FEW_PAIRS) <= 64
