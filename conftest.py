@@ -11,7 +11,20 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+import shutil
+import tempfile
 from pathlib import Path
+
+# Thousands of commits would wait for the disk: files of tests are in memory where there is room for them.
+_memory = Path("/dev/shm")
+if (
+    "TMPDIR" not in os.environ
+    and os.access(_memory, os.W_OK)
+    and not os.statvfs(_memory).f_flag & os.ST_NOEXEC  # Tests start programs there.
+    and shutil.disk_usage(_memory).free > 4e9
+):
+    os.environ["TMPDIR"], tempfile.tempdir = str(_memory), None
+
 from tempfile import TemporaryDirectory
 
 import pytest
