@@ -433,7 +433,7 @@ def test_f_stays_inside_of_the_bounds_if_the_told_noise_is_right(width):
 @pytest.mark.nightly
 @pytest.mark.parametrize("width", [*WIDTHS, "ts"])
 def test_f_stays_inside_in_many_runs(width):
-    assert share_outside(width, 1.0, 400, rounds=40) <= 0.2
+    assert share_outside(width, 1.0, 200, rounds=40) <= 0.2
 
 
 def test_it_belongs_to_the_answer_and_is_corrected_with_it():

@@ -53,7 +53,7 @@ PRINTED = {  # by a command with a small budget
     "together.py --seeds 2 --rounds 30": "full, constraint changes alone",
     "tuning.py --problems conditional splines-diabetes --methods ei random --trials 4 --seeds 1 --workers 2"
     " --within 0.5": "mean regret with several workers over that with one",
-    "live.py --seeds 2 --rounds 12": "A/B bounded, 0.16 and 0.1",
+    "live.py --seeds 1 --rounds 12": "A/B bounded, 0.16 and 0.1",
     "no_worse.py --worlds 4 --rounds 60": "100.00%",
     "contexts.py --decisions 200 --dense 100 --pairs 4": "dense over it at 100",
     "steps.py --quick": "Regret less that of never",

@@ -118,9 +118,9 @@ def test_a_study_knows_the_law_of_its_slates(context, slates):
 
 @pytest.mark.nightly
 def test_intervals_hold_the_truth():
-    """Of 200 intervals of 95%, 180 or more hold the truth with a probability above 1 - 1e-3."""
+    """Of 100 intervals of 95%, 87 or more hold the truth with a probability above 1 - 1e-3 each."""
     held = {"cascade": 0, "independent": 0, "pi": 0}
-    for seed in range(200):
+    for seed in range(100):
         rng = np.random.default_rng(seed)
         order = [rng.permutation(COUNT)[:PLACES] for _ in range(400)]
         log = {name: [] for name in ("slate", "place", "action", "propensity", "reward")}
@@ -133,7 +133,7 @@ def test_intervals_hold_the_truth():
             found = nr.evaluate(log, named(OTHER), estimator=name, logging="uniform")
             truth = law_of(lambda before: left_of(OTHER, before), PLACES, COUNT).marginals @ np.tile(RATES, PLACES)
             held[name] += found.lower <= truth <= found.upper
-    assert min(held.values()) >= 180
+    assert min(held.values()) >= 87
 
 
 def left_of(chances, before):
