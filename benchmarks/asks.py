@@ -1,6 +1,6 @@
 """What an ask of `nr.auto` costs, and how well it searches.
 
-    python benchmarks/asks.py [searches|auto|example|options ...] --seeds 5 --sizes 20 60 200 1000 --asks 15
+    python benchmarks/asks.py [searches|auto|example|options|best ...] --seeds 5 --sizes 20 60 200 1000 --asks 15
         --example 300 --repeats 3
 
 - searches: Hartmann's function of six dimensions with noise 0.05, a run of `--asks` for each seed and number of random
@@ -11,8 +11,10 @@
 - example: the service's first example, a price under the hour of the day. CPU time of an ask after `--example` trials,
   over that of an ask with the search of 1,024 candidates that `maximize` uses. Both see the same worlds, whose regret
   is printed, with the standard error of the difference.
-- options: CPU time of five decisions after twenty with a choice of many options, over that with a choice of ten: the
+- options: CPU time of five decisions after twenty with a choice of many options, over that with a choice of five: the
   least of `--repeats`.
+- best: CPU time of `study.best()` over that of the round before it, medians of 15 rounds, and again when nothing was
+  told since. Warped rewards and limits on 100 arms, 10 contexts of 100 arms, and a space.
 """
 
 import statistics
@@ -33,7 +35,7 @@ NOISE = 0.05
 LONG = PointSearch(candidates=4096, around=1000, starts=16, evaluations=60, mutations=1000, incumbents=5)
 HOUR, PRICE = nr.Space(hour=nr.Float(0, 24)), nr.Space(price=nr.Float(1, 9))
 PRICES = np.linspace(1, 9, 401)
-OPTIONS = (10, 100, 500, 1000)
+OPTIONS = (5, 10, 100, 500, 1000)
 
 
 def reward(points, rng):
@@ -167,8 +169,47 @@ def options(given):
     bench.table("", ["options", "ms of a decision", "ratio"], rows, floatfmt=("", ".1f", ".1f"))
 
 
+def best(_):
+    """CPU time of `best()`, in rounds."""
+    arms, kernel, space = nr.Arms.grid(0, 1, 100), nr.SquaredExponential(0.1), nr.Space(x=nr.Float(0, 1))
+    contexts = nr.gp_ucb(arms, kernel.on(0) * kernel.on(1), noise=0.1, context=nr.Arms.grid(0, 1, 10))
+    kinds = [("warped rewards", nr.auto(arms)), ("limits", nr.auto(arms, constraints=nr.EveryRound()))]
+    kinds += [("contexts", contexts), ("a space", nr.auto(space))]
+    sizes = {"a space": (300, 1000)}
+    rows = [[name, n, *of_a_round(policy, n)] for name, policy in kinds for n in sizes.get(name, (1000, 10_000))]
+    bench.table("", ["best()", "trials", "rounds", "again"], rows, floatfmt=("", ".0f", ".2f", ".2f"))
+
+
+def of_a_round(policy, size):
+    """Returns CPU time of `best()` in rounds, right after a round and once more."""
+    study, rng, took = bench.quiet(policy, goal="maximize", seed=0), np.random.default_rng(0), []
+
+    def under():
+        return {} if policy.context is None else {"context": policy.context.points[rng.integers(10)]}
+
+    def told(point):
+        limits = {"constraints": [rng.normal() - 0.5]} if policy.constraint_count else {}
+        return {"reward": float(np.sin(5.0 * point[0]) + 0.1 * rng.standard_normal())} | limits
+
+    for x in rng.random(size):
+        point = policy.domain.points[int(100 * x)] if isinstance(policy.domain, nr.Arms) else np.array([x])
+        study.add(point, **told(point), **under())
+    study.best()
+    for _ in range(18):
+        begun = time.process_time()
+        trial = study.ask(**under())
+        study.tell(trial, **told(trial.point))
+        spent = [time.process_time() - begun, *(bench.timed(study.best)[0][0] for _ in range(2))]
+        took += [spent] * (not trial.fits)
+    whole, first, again = np.median(took[3:], axis=0)
+    return first / whole, again / whole
+
+
+PARTS = (searches, auto, example, options, best)
+
+
 @bench.command(__doc__)
 def main(given):
-    for part in (searches, auto, example, options):
-        if part.__name__ in (given.parts or ("searches", "auto", "example", "options")):
+    for part in PARTS:
+        if not given.parts or part.__name__ in given.parts:
             part(given)
