@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import nilregret as nr
-from nilregret.storage import sqlite
+from nilregret.storage import database
 
 SCRIPT = """
 import nilregret as nr
@@ -55,6 +55,6 @@ def test_a_file_name_that_the_locale_cannot_write_is_an_error_with_its_remedy(tm
 
 
 def test_a_file_name_in_another_encoding_is_refused(monkeypatch):
-    monkeypatch.setattr(sqlite, "ENCODING", "ascii")
+    monkeypatch.setattr(database, "ENCODING", "ascii")
     with pytest.raises(nr.errors.InvalidInput, match="in ascii"):
         nr.Study(nr.auto(nr.Box([0], [1])), storage="sqlite:///stüdien.db")

@@ -281,8 +281,10 @@ def test_a_list_of_studies_is_what_their_trials_say_and_opens_none(kind, goal, p
 
 @pytest.mark.parametrize("storage", [None, MemoryStorage()], ids=["in memory", "stored"])
 def test_a_study_makes_its_state_once(storage, monkeypatch):
-    made, state_after = [], kept.state_after
-    monkeypatch.setattr(kept, "state_after", lambda *args, **more: made.append(1) or state_after(*args, **more))
+    made, state_after = [], kept.direction.state_after
+    monkeypatch.setattr(
+        kept.direction, "state_after", lambda *args, **more: made.append(1) or state_after(*args, **more)
+    )
     study = nr.Study(POLICIES["arms"], storage=storage)
     assert len(made) == 1
     assert study.ask().number == 0

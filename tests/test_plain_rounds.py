@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret import storage
 from nilregret.policy.plain_rounds import PlainRounds
 from nilregret.policy.policy import Policy
 from nilregret.slots.explore import UniformExploration
+from nilregret.study import replica
 from nilregret.study.plain_rounds import PlainStudy
 from tests.conformance.test_policies import POLICIES, told
 
@@ -39,8 +39,8 @@ def taken_fixture(monkeypatch):
     for kind in ("ask", "tell"):
         act = getattr(PlainStudy, kind)
 
-        def call(self, *args, kind=kind, act=act):
-            found = act(self, *args)
+        def call(self, *args, kind=kind, act=act, **more):
+            found = act(self, *args, **more)
             taken.extend([kind] * (found is not None))
             return found
 
@@ -59,9 +59,8 @@ def seen(study):
 class Player:
     """A study with some unusual acts between its rounds, drawn by numbers of their own."""
 
-    def __init__(self, policy, odd, goal=None):
+    def __init__(self, policy, odd, **more):
         self.time = itertools.count()
-        more = {} if goal is None else {"goal": goal}
         self.study = nr.Study(policy, seed=3, clock=lambda: float(next(self.time)), **more)
         self.study.quiet = True
         self.rng, self.odd, self.open = np.random.default_rng(1), odd, []
@@ -182,11 +181,24 @@ def test_errors_are_those_of_a_transaction(taken):
         wrong_clock.ask()
 
 
-@pytest.mark.parametrize("more", [{"storage": storage.MemoryStorage()}, {"propensities": True}])
-def test_other_studies_take_transactions(more, taken):
-    study = nr.Study(nr.gp_ucb(ARMS, SE, noise=0.1), **more)
+def test_other_studies_take_transactions(taken):
+    study = nr.Study(nr.gp_ucb(ARMS, SE, noise=0.1), propensities=True)
     study.tell(study.ask(), 0.5)
     assert not taken
+
+
+@pytest.mark.parametrize(
+    ("name", "instant"), [("gp_ucb", 0.0), ("gp_ucb", np.inf), ("gp_ts", np.inf), ("contexts", np.inf)]
+)
+def test_rounds_of_stored_studies_are_plain_too(name, instant, taken, monkeypatch, tmp_path):
+    monkeypatch.setattr(replica, "INSTANT", instant)
+    policy, url = CASES[name](), f"sqlite:///{tmp_path}/a.db"
+    stored = Player(policy, odd=True, storage=url).play(90)
+    assert len(taken) > 90
+    wanted = seen(stored)
+    assert seen(nr.Study.open(storage=url)) == wanted
+    monkeypatch.setattr(Policy, "direct", False)
+    assert seen(Player(policy, odd=True).play(90)) == wanted
 
 
 def lines(act, stop):

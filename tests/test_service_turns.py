@@ -10,6 +10,7 @@ import threading
 import pytest
 
 import nilregret as nr
+from nilregret.policy.plain_rounds import PlainRounds
 from nilregret.policy.state import State
 from nilregret.serve.wire.settings import Settings
 from nilregret.storage import MemoryStorage, SqlStorage
@@ -28,9 +29,10 @@ def opened(url):
     return nr.Study(POLICY, storage=url)
 
 
-def taking(monkeypatch, *, slow):
-    """Decisions are taken to be slow ones, during which a copy of the state is kept, or quick ones."""
+def taking(monkeypatch, *, slow, instant=False):
+    """Decisions are taken to be slow ones, during which a copy of the state is kept, or quick or instant ones."""
     monkeypatch.setattr(kept, "QUICK", 0.0 if slow else math.inf)
+    monkeypatch.setattr(kept, "INSTANT", math.inf if instant else 0.0)
 
 
 def alone(count):
@@ -41,19 +43,27 @@ class Deciding:
     """Does something at every decision of one study, before it."""
 
     def __init__(self, monkeypatch, study, do):
-        decide, self._within = State.decide, False
+        decide, play, self._within = State.decide, PlainRounds.play, False
         self.count = 0
 
-        def decided(state, *given, **more):
+        def first(state):
             if state is study.replica.state and not self._within:
                 self._within, self.count = True, self.count + 1
                 try:
                     do(self.count)
                 finally:
                     self._within = False
+
+        def decided(state, *given, **more):
+            first(state)
             return decide(state, *given, **more)
 
+        def played(rounds, context):
+            first(rounds.state)
+            return play(rounds, context)
+
         monkeypatch.setattr(State, "decide", decided)
+        monkeypatch.setattr(PlainRounds, "play", played)
 
 
 class Watched:
@@ -99,7 +109,8 @@ def test_a_call_that_fails_takes_its_notes_back_and_no_other_s(tmp_path):
 
 
 @DATABASES
-def test_no_decision_is_made_within_a_transaction(places, kind, monkeypatch):
+def test_no_decision_that_takes_a_while_is_made_within_a_transaction(places, kind, monkeypatch):
+    taking(monkeypatch, slow=False)
     storage = SqlStorage(places(kind)())
     watched, study = Watched(storage), opened(storage)
     seen = []
@@ -163,6 +174,21 @@ def test_where_others_write_quick_decisions_are_made_within_at_once(places, monk
     assert [t.arm for t in left.trials] == alone(4)
 
 
+def test_instant_calls_that_surely_write_run_within_at_once(places, monkeypatch):
+    storage = SqlStorage(places("sqlite")())
+    taking(monkeypatch, slow=False, instant=True)
+    watched, left, right = Watched(storage), opened(storage), opened(storage)
+    within = []
+    Deciding(monkeypatch, left, lambda _: within.append(watched.inside))
+    trial = left.ask()
+    right.ask()
+    assert [left.tell(trial, 0.5).reward, left.ask().number, right.tell(trial, 0.5).reward] == [0.5, 2, 0.5]
+    assert within == [1, 1]
+    assert list(left.trials) == list(right.trials) == list(nr.Study.open(storage=storage).trials)
+    with pytest.raises(nr.errors.TrialError, match="told already"):
+        left.tell(trial, 0.6)
+
+
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 def test_a_note_that_came_meanwhile_is_seen(places, kind, monkeypatch):
     taking(monkeypatch, slow=True)  # quick ones would be made within the transaction, where nobody else writes
@@ -192,7 +218,8 @@ def test_a_note_that_came_meanwhile_is_seen(places, kind, monkeypatch):
     assert len(left.trials) == 1
 
 
-def test_a_call_that_says_nothing_new_writes_nothing(places):
+def test_a_call_that_says_nothing_new_writes_nothing(places, monkeypatch):
+    taking(monkeypatch, slow=False, instant=True)
     storage = SqlStorage(places("sqlite")())
     study = opened(storage)
     trial = study.tell(study.ask(), 0.5)
@@ -272,18 +299,20 @@ def test_connections_of_readers_are_kept_and_closed(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.db"]
 
 
-@pytest.mark.parametrize("write", [False, True])
-def test_an_interrupt_at_the_return_of_begin_leaves_no_transaction_open(tmp_path, monkeypatch, write):
+@pytest.mark.parametrize(("write", "name"), [(False, "_begin"), (True, "_begin"), (True, "begin_again")])
+def test_an_interrupt_at_the_return_of_begin_leaves_no_transaction_open(tmp_path, monkeypatch, write, name):
     storage = SqlStorage(f"sqlite:///{tmp_path}/a.db")
     study = opened(storage)
-    begin = files.SqliteConnection._begin
+    if name == "_begin":
+        storage.close()
+    begin = getattr(files.SqliteConnection, name)
 
-    def interrupted(self, *, write):
-        begin(self, write=write)
+    def interrupted(self, **more):
+        begin(self, **more)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(files.SqliteConnection, "_begin", interrupted)
+        patched.setattr(files.SqliteConnection, name, interrupted)
         with pytest.raises(KeyboardInterrupt), storage._database.transaction(write=write):
             pass
     with contextlib.closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None, timeout=0.0)) as other:

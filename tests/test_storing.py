@@ -28,6 +28,7 @@ from nilregret._utils import executors as forks
 from nilregret.storage import MemoryStorage, SqlStorage, tables
 from nilregret.storage import postgresql as server
 from nilregret.storage import sqlite as files
+from nilregret.study import replica
 
 from .postgres import Server
 from .waiting import LONG
@@ -175,8 +176,8 @@ class Reads:
 
     def __init__(self, storage, monkeypatch):
         database, self.count = storage._database, 0
-        for name in ("rows", "transaction"):
-            monkeypatch.setattr(database, name, self._counted(getattr(database, name)))
+        for owner, name in ((database, "rows"), (database, "transaction"), (storage, "_writer")):
+            monkeypatch.setattr(owner, name, self._counted(getattr(owner, name)))
 
     def _counted(self, call):
         def counted(*given, **more):
@@ -214,6 +215,42 @@ def test_a_study_is_read_again_only_after_somebody_else_has_written(tmp_path, mo
         len(study.trials)
 
 
+def test_a_round_is_two_transactions_that_ask_once_what_is_new(tmp_path, monkeypatch):
+    monkeypatch.setattr(replica, "INSTANT", np.inf)
+    path, looks, statements, stat = tmp_path / "a.db", [], [], os.stat
+    study = made(url_of(path))
+    reads = Reads(study.storage, monkeypatch)
+
+    def counted(file, **more):
+        looks.append(str(file))
+        return stat(file, **more)
+
+    monkeypatch.setattr(os, "stat", counted)
+    study.replica.handle.storage._database._writer._raw.set_trace_callback(statements.append)
+    assert reads.of(lambda: study.tell(study.ask(), 0.5)) == 0
+    begin, new = ["BEGIN IMMEDIATE", "PRAGMA data_version"], ["UPDATE studies", "COMMIT"]
+    wanted = [*begin, "INSERT INTO", *new, *begin, "UPDATE trials", *new]
+    assert [" ".join(statement.split()[:2]) for statement in statements] == wanted
+    assert looks.count(str(path)) == 2
+
+
+def test_a_trial_that_changes_several_times_in_a_commit_is_written_whole(tmp_path):
+    study = made(url_of(tmp_path / "a.db"))
+
+    def changes(calls):
+        calls.tell(study.inputs.answer(4, 0.5))
+        calls.tell(study.inputs.answer(4, 0.6), revise=True)
+        asked = calls.ask(None, None, None)
+        calls.abandon(asked.number, "gone")
+        calls.tell(study.inputs.answer(asked.number, 0.7))
+
+    study.group_commit([lambda calls: calls.ask(None, None, None)], seconds=LONG)
+    study.group_commit([changes, lambda calls: calls.abandon(5, "gone")], seconds=LONG)
+    study.group_commit([lambda calls: calls.tell(study.inputs.answer(5, 0.1))], seconds=LONG)
+    assert list(nr.Study.open(storage=study.storage.place).trials) == list(study.trials)
+    assert [len(study.trials[4].corrected), study.trials[5].late, study.trials[6].late] == [1, True, True]
+
+
 def test_a_deleted_study_is_not_written_to_under_the_id_that_another_has_now(tmp_path):
     storage = SqlStorage(url_of(tmp_path / "a.db"))
     facts = {"policy": "{}", "goal": "maximize", "seed": 1, "about": "{}"}
@@ -231,11 +268,11 @@ def test_an_interrupt_before_a_commit_leaves_no_lock(tmp_path, monkeypatch):
     study = made(url_of(tmp_path / "a.db"))
     known = list(study.trials)
 
-    def interrupted(*_):
+    def interrupted(_):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(SqlStorage, "remember", interrupted)
+        patched.setattr(files.SqliteConnection, "commit", interrupted)
         with pytest.raises(KeyboardInterrupt):
             study.ask()
     monkeypatch.setattr(files, "LOCK_SECONDS", 0.0)

@@ -339,14 +339,14 @@ class TrainedPosterior:
         """Adds the reward of a play to the belief. Its entry is made when somebody looks at it.
 
         Args:
-            entry: the trial, or its number after `read_trials`.
+            entry: the trial, or its number after `read_trials`, when only that is held.
             cell: see `Belief.put`.
             reward: of the play.
         """
         center, unit, _ = self.units
         belief = self.belief if self._batches else self._belief  # A call less in every round.
         belief.observed.append(cell, (reward - center) / unit)
-        self._unmade.append(entry)
+        self._unmade.append(entry if self._trial_of is None or isinstance(entry, int) else entry.number)
 
     def relearn(self, targets: dict[int, float | None]) -> None:
         """Teaches an empty belief all entries.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, cast
 
 from .._utils.checks import shown
 from ..errors import InvalidInput
@@ -75,6 +75,11 @@ class News(NamedTuple):
     steps: Sequence[Report] = ()
 
 
+def nothing_new(stamp: str) -> News:
+    """Returns the news of a record that is known. Each transaction asks for them, and this makes them in one step."""
+    return tuple.__new__(News, ((), stamp, (), ()))
+
+
 class Change(NamedTuple):
     """A changed trial.
 
@@ -98,6 +103,9 @@ class Outcome(NamedTuple):
 
     state: TrialState
     reward: float | None
+
+
+COUNTED: tuple[TrialState, ...] = ("observed", "failed", "abandoned", "stopped", "pending")
 
 
 class Summary(NamedTuple):
@@ -142,31 +150,29 @@ class Summary(NamedTuple):
             trials: of a study.
             goal: of the study.
         """
-        return cls()._with(goal, [Change(None, trial) for trial in trials])
+        return cast(Self, cls().after([Change(None, trial) for trial in trials], goal))
 
     def after(self, changes: Sequence[Change], goal: str) -> Self | None:
         """Returns the summary after changes, or None if the best reward may be gone: then all trials must be read."""
-        for before, trial in changes:
-            if before is not None and _admitted(before) == self.best is not None and _admitted(trial) != self.best:
-                return None
-        return self._with(goal, changes)
-
-    def _with(self, goal: str, changes: Iterable[Change]) -> Self:
-        counts = dict.fromkeys(("observed", "failed", "abandoned", "stopped", "pending"), 0)
+        new, counts = 0, dict.fromkeys(COUNTED, 0)
         best, last, better = self.best, self.last_at, max if goal == "maximize" else min
         for before, trial in changes:
-            if before is not None:
+            value = trial.reward if trial.constraints is None else _admitted(trial)
+            if before is None:
+                new += 1
+            else:
                 counts[before.state] -= 1
+                if before.reward is not None and _admitted(before) == self.best != value:
+                    return None
             counts[trial.state] += 1
-            value, at = _admitted(trial), trial.asked_at if trial.told_at is None else trial.told_at
+            at = trial.asked_at if trial.told_at is None else trial.told_at
             last = at if last is None or at > last else last
             if value is not None:
                 best = value if best is None else better(best, value)
-        new = sum(counts.values())
-        return type(self)(
+        return tuple.__new__(type(self), (
             self.trials + new, self.observed + counts["observed"], self.failed + counts["failed"],
             self.abandoned + counts["abandoned"], self.stopped + counts["stopped"], best, last,
-        )  # fmt: skip
+        ))  # fmt: skip  # A call less in each transaction.
 
 
 class ListedStudy(NamedTuple):
@@ -202,6 +208,9 @@ def _admitted(trial: Trial) -> float | None:
 class Writer(ABC):
     """A write transaction on one study. No other process writes to the study meanwhile.
 
+    Attributes:
+        stamp: of the record, or None if only `news` tells it.
+
     >>> import nilregret as nr
     >>> from nilregret.storage import MemoryStorage, Writer
     >>> records = MemoryStorage()
@@ -210,6 +219,8 @@ class Writer(ABC):
     ...     print(isinstance(writer, Writer))
     True
     """
+
+    stamp: str | None = None
 
     @abstractmethod
     def news(self, *, since: int, stamp: str) -> News:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, TypeVar, final
 
 import sqlalchemy as sql
 
-from ..errors import StorageError
+from .._utils.checks import shown, storable
+from ..errors import InvalidInput, StorageError
 from .base import Summary
-from .rows import FIXED, KINDS, OUTCOME
+from .rows import FIXED, KINDS, OUTCOME, TOLD
 from .tables import FORMAT, LATER, STUDY_FORMAT, Tables
 
 T = TypeVar("T")
+SCHEME, ENCODING = "sqlite:///", sys.getfilesystemencoding()
 LOCK_SECONDS = 300.0  # Seconds to wait for other writers, each of which takes milliseconds.
 
 
@@ -199,11 +203,13 @@ class Statements:
         mark = "?" if database.engine.dialect.name == "sqlite" else "%s"
         inserted = ("study", "last_order", *FIXED, *OUTCOME)
         self.insert = f"INSERT INTO {trials.name} ({', '.join(inserted)}) VALUES ({', '.join([mark] * len(inserted))})"
+        asked = ("study", "last_order", *FIXED, "state")
+        self.insert_asked = f"INSERT INTO {trials.name} ({', '.join(asked)}) VALUES ({', '.join([mark] * len(asked))})"
         outcome, counted = ([f"{name} = {mark}" for name in names] for names in (OUTCOME, SUMMARY))
-        self.update = (
-            f"UPDATE {trials.name} SET last_order = {mark}, {', '.join(outcome)} "
-            f"WHERE study = {mark} AND number = {mark} AND last_order = {mark}"
-        )
+        as_before = f"WHERE study = {mark} AND number = {mark} AND last_order = {mark}"
+        self.update = f"UPDATE {trials.name} SET last_order = {mark}, {', '.join(outcome)} {as_before}"
+        told = ", ".join(f"{name} = {mark}" for name in ("last_order", *TOLD))
+        self.update_told = f"UPDATE {trials.name} SET {told} {as_before}"
         events = f"events = {mark}, stamp = {mark}"
         arms = database.tables.arms
         changes = sql.select(arms.c.event, arms.c.at, arms.c.kind, arms.c.arms).where(arms.c.study == sought)
@@ -224,3 +230,35 @@ class Statements:
         self.steps = database.text(found.order_by(steps.c.event))
         named = ("study", *STEP)
         self.insert_steps = f"INSERT INTO {steps.name} ({', '.join(named)}) VALUES ({', '.join([mark] * len(named))})"
+
+
+def file_of(url: object, *, make: bool) -> Path:
+    """Returns the path in an SQLite URL.
+
+    Raises:
+        InvalidInput: no file is there, or none can be made.
+    """
+    path = Path(_path_in(url))
+    try:
+        folder, there, regular = path.parent.is_dir(), path.exists(), path.is_file()
+    except OSError as error:
+        raise InvalidInput(f"`storage` {shown(url)} cannot be used: {error.strerror}. Choose another name.") from error
+    if not folder:
+        raise InvalidInput(f"`storage` is in the folder {str(path.parent)!r}, which does not exist: make it first.")
+    if not make and not there:
+        raise InvalidInput(f"`storage` {url!r}: there is no such file.")
+    if there and not regular:
+        raise InvalidInput(f"`storage` {url!r} is a folder or a device; it must be a file.")
+    return path
+
+
+def _path_in(url: object) -> str:
+    hint = "write 'sqlite:///studies.db' (three slashes, then a relative path; four for an absolute one)"
+    path = str(url).removeprefix(SCHEME)
+    if path == url or path in ("", ":memory:") or "\0" in path:
+        raise InvalidInput(
+            f"`storage` is {shown(url)}, which names no file. For a study in memory leave it out; else {hint}."
+        )
+    if not storable(path) or not storable(path, ENCODING):
+        raise InvalidInput(f"`storage` is {shown(url)}: file names are in {ENCODING}. Rename it, or set PYTHONUTF8=1.")
+    return path

@@ -234,6 +234,12 @@ class Record(Sequence[Trial]):
             )
         return trial
 
+    def awaits(self, trial: object) -> bool:
+        """Returns whether a trial is the one on record here, and has no answer there."""
+        if type(trial) is not Trial or trial.told_order is not None or trial.number >= len(self.trials):
+            return False
+        return self.trials[trial.number] is trial
+
     def _of_event(self, event: str) -> Trial:
         if event not in self.events:
             have = f"trials 0 .. {len(self) - 1}, none with" if len(self) else "no trial yet, and none with"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, final
 
 import numpy as np
@@ -62,6 +63,7 @@ OUTCOME = (  # Columns that may change.
     "state", "reward", "reason", "told_order", "told_at", "constraints", "constraints_order", "abandoned_order",
     "abandoned_at", "abandoned_reason", "corrected", "plays", "scatter", "std", "metrics",
 )  # fmt: skip
+TOLD = ("state", "reward", "told_order", "told_at")  # Those of them that the reward of a pending trial changes.
 _NEVER_ABANDONED, _ONE_PLAY = (None,) * len(Abandoned._fields), (None,) * len(Plays._fields)
 NONE = "[]"  # Fits of a policy that makes some, when none came into force.
 MOST_SHAPES = 64  # Cached combinations of types that a row may have.
@@ -73,9 +75,9 @@ def question(trial: Trial) -> tuple[Any, ...]:
     return (
         trial.number,
         trial.arm,
-        json.dumps(trial.point.tolist()),
+        _text_of(trial.point.tobytes()),
         None if trial.settings is None else json.dumps(dict(trial.settings), default=import_name),
-        _listed(trial.context),
+        None if trial.context is None else _text_of(trial.context.tobytes()),
         trial.explored,
         trial.asked_order,
         trial.asked_at,
@@ -95,7 +97,7 @@ def outcome(trial: Trial) -> tuple[Any, ...]:
         trial.reason,
         trial.told_order,
         trial.told_at,
-        _told(trial),
+        None if trial.constraints is None and not trial.others else _told(trial),
         trial.constraints_order,
         *(trial.abandoned or _NEVER_ABANDONED),
         None if not trial.corrected else json.dumps([_dict_of(answer) for answer in trial.corrected]),
@@ -105,20 +107,34 @@ def outcome(trial: Trial) -> tuple[Any, ...]:
     )
 
 
+def is_asked(trial: Trial) -> bool:
+    """Returns whether a new trial has no outcome: its columns `OUTCOME` are NULL, but for the state."""
+    return trial.state == "pending" and trial.constraints is None
+
+
+def is_told(before: Trial, trial: Trial) -> bool:
+    """Returns whether a changed trial differs from the one before in the columns `TOLD` alone."""
+    return (
+        before.state == "pending" and trial.state == "observed" and trial.abandoned is None and trial.plays is None
+        and trial.constraints is None and trial.std is None
+        and not (trial.corrected or trial.measured or trial.others)
+    )  # fmt: skip
+
+
 def _listed_fits(fits: tuple[Fit, ...]) -> str:
     return json.dumps([fit._asdict() for fit in fits])
 
 
-def _listed(array: Array | None) -> str | None:
-    return None if array is None else json.dumps(array.tolist())
+@lru_cache(MOST_TEXTS)
+def _text_of(data: bytes) -> str:
+    """Returns the coordinates in the bytes of an array as JSON. Arms are repeated, and so are contexts."""
+    return json.dumps(np.frombuffer(data).tolist())
 
 
-def _told(trial: Trial) -> str | None:
+def _told(trial: Trial) -> str:
     """Returns the constraint values of a trial as JSON, or an object with the values of further objectives as well."""
-    if not trial.others:
-        return _listed(trial.constraints)
     g = None if trial.constraints is None else trial.constraints.tolist()
-    return json.dumps({"others": [list(other) for other in trial.others], "constraints": g})
+    return json.dumps({"others": [list(other) for other in trial.others], "constraints": g} if trial.others else g)
 
 
 def _dict_of(answer: Answer) -> dict[str, Any]:

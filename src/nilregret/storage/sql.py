@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import sqlalchemy as sql
 from sqlalchemy import exc
@@ -32,13 +32,25 @@ from .base import (
     StoredStudy,
     Summary,
     Writer,
+    nothing_new,
     taken,
 )
 from .changes import ARM_KINDS, StudyChange, change_of, change_text
-from .database import HEAD, SUMMARY, Database, Statements, newer
-from .rows import NOBODY, NoteStatements, RowReader, note_rows, outcome, owner, question, report_of
+from .database import HEAD, SCHEME, SUMMARY, Database, Statements, newer
+from .rows import (
+    NOBODY,
+    NoteStatements,
+    RowReader,
+    is_asked,
+    is_told,
+    note_rows,
+    outcome,
+    owner,
+    question,
+    report_of,
+)
 from .snapshots import Snapshots
-from .sqlite import SCHEME, SqliteDatabase
+from .sqlite import SqliteDatabase
 from .tables import FORMAT, STUDY_FORMAT, Tables
 from .trial import Report, Trial
 
@@ -62,7 +74,8 @@ class SqlWriter(Writer, KeepsSteps):
         counted: Summary, arms: int | None,
     ) -> None:  # fmt: skip
         self._cursor, self._statements, self._notes = cursor, statements, notes
-        self._study, self.stamp, self.counted, self.arms = study, stamp, counted, arms
+        self._study, self.counted, self.arms = study, counted, arms
+        self.stamp: str = stamp
 
     def read_notes(self, keys: Sequence[str]) -> dict[str, str]:
         """Returns the notes on record under these keys."""
@@ -95,7 +108,7 @@ class SqlWriter(Writer, KeepsSteps):
     def news(self, *, since: int, stamp: str) -> News:
         """Returns the changes since an event."""
         if stamp == self.stamp:
-            return News((), stamp)
+            return nothing_new(stamp)
         if since > 0:
             self._cursor.execute(self._statements.changed, {"sought": self._study.id, "since": since})
             trials = RowReader().trials(self._cursor.fetchall())
@@ -138,24 +151,27 @@ class SqlWriter(Writer, KeepsSteps):
 
     def save(self, changes: Sequence[Change], *, order: int) -> str:
         """Writes changes and returns the new stamp. A transaction calls it at most once."""
-        study = self._study.id
-        new = [
-            (study, trial.last_order, *question(trial), *outcome(trial)) for before, trial in changes if before is None
-        ]
-        if new:
-            self._many(self._statements.insert, new)
-        old = [
-            (trial.last_order, *outcome(trial), study, trial.number, before.last_order)
-            for before, trial in changes
-            if before is not None
-        ]
-        if old:
-            self._many(self._statements.update, old)
-            if self._cursor.rowcount != len(old):
+        study, of, rows = self._study.id, self._statements, dict[str, list[tuple[Any, ...]]]()
+        values: tuple[Any, ...]
+        for before, trial in changes:
+            if before is None and is_asked(trial):
+                statement, values = of.insert_asked, (study, trial.asked_order, *question(trial), "pending")
+            elif before is None:
+                statement, values = of.insert, (study, trial.last_order, *question(trial), *outcome(trial))
+            elif is_told(before, trial):
+                told = trial.told_order, "observed", trial.reward, trial.told_order, trial.told_at
+                statement, values = of.update_told, (*told, study, trial.number, before.asked_order)
+            else:
+                last = before.last_order
+                statement, values = of.update, (trial.last_order, *outcome(trial), study, trial.number, last)
+            rows.setdefault(statement, []).append(values)
+        for statement, each in rows.items():
+            self._many(statement, each)
+            if self._cursor.rowcount != len(each):
                 numbers = ", ".join([str(trial.number) for before, trial in changes if before is not None][:10])
                 raise StorageError(f"Trial {numbers} is no longer as it was in the storage; nothing was written.")
         goal = self._study.goal
-        self.stamp = new_stamp()
+        self.stamp = os.urandom(8).hex()  # As `new_stamp`, in a call less.
         self.counted = self.counted.after(changes, goal) or Summary.of(self._trials(), goal)
         self._cursor.execute(self._statements.count, (order, self.stamp, *self.counted, study))
         return self.stamp
@@ -173,22 +189,6 @@ def new_stamp() -> str:
 
 
 STUDY = {"format": int, "created_at": float, "policy": str, "goal": str, "seed": str, "about": str}  # Types in a row.
-
-
-class _Written(NamedTuple):
-    """A study as this storage has written it last.
-
-    Attributes:
-        version: of the database. While it is the same, nobody else has written.
-        stamp: of the record.
-        counted: the summary in the study's row.
-        arms: order of the last change of the study, or None without one.
-    """
-
-    version: object
-    stamp: str
-    counted: Summary
-    arms: int | None
 
 
 @final
@@ -223,7 +223,9 @@ class SqlStorage(Storage, KeepsNotes):
         self._database = _database(url, make=make, private=private)
         self.url = self._database.url
         self._statements = self._database.made(Statements)
-        self._written: dict[Identity, _Written] = {}  # A new study may have the id of a deleted one.
+        # The last writer of each study, and the version of the database for which it stands. While that is the same,
+        # nobody else has written and no transaction was rolled back. A new study may have the id of a deleted one.
+        self._written: dict[Identity, tuple[object, SqlWriter]] = {}
         self._notes = self._database.made(_notes)
         self.snapshots = Snapshots(self._database)
         try:
@@ -439,11 +441,11 @@ class SqlStorage(Storage, KeepsNotes):
     def news(self, study: StoredStudy, *, since: int, stamp: str) -> News:
         """Returns the changes since an event."""
         written = self._written.get(study.identity)
-        if written is not None and written.stamp == stamp and written.version == self._database.version():
-            return News((), stamp)
+        if written is not None and written[1].stamp == stamp and written[0] == self._database.version():
+            return nothing_new(stamp)
         now = self._stamp(study, self._database.rows(self._statements.head, {"sought": study.id}))
         if stamp == now:  # The usual case.
-            return News((), stamp)
+            return nothing_new(stamp)
         with self._database.transaction(write=False) as connection:
             return self._writer(connection, study, lock=False).news(since=since, stamp=stamp)
 
@@ -451,19 +453,16 @@ class SqlStorage(Storage, KeepsNotes):
         """Opens a write transaction on a study. An error inside it rolls the transaction back."""
         return _Writing(self, self._database.transaction(write=True), study)
 
-    def begin(self, connection: sql.Connection, study: StoredStudy) -> tuple[SqlWriter, object]:
-        """Returns a study inside a write transaction, and the version of the database."""
-        version, written = self._database.version(), self._written.get(study.identity)
-        if written is None or written.version != version:
-            return self._writer(connection, study, lock=True), version
-        cursor = connection.connection.cursor()  # Nobody else has written since.
-        known = written.stamp, written.counted, written.arms
-        return SqlWriter(cursor, self._statements, self._notes, study, *known), version
-
-    def remember(self, writer: SqlWriter, study: StoredStudy, version: object) -> None:
-        """Remembers what a transaction leaves in a study's row. It does so before its commit, under the lock."""
+    def begin(self, connection: sql.Connection, study: StoredStudy) -> SqlWriter:
+        """Returns a study inside a write transaction."""
+        version, identity = self._database.version(), (study.id, study.seed, study.created_at)  # A call less.
+        written = self._written.get(identity)
+        if written is not None and written[0] == version:
+            return written[1]
+        writer = self._writer(connection, study, lock=True)
         if version is not None:
-            self._written[study.identity] = _Written(version, writer.stamp, writer.counted, writer.arms)
+            self._written[identity] = version, writer
+        return writer
 
     def _writer(self, connection: sql.Connection, study: StoredStudy, *, lock: bool) -> SqlWriter:
         """Returns a study inside a transaction.
@@ -506,19 +505,12 @@ class _Writing(AbstractContextManager[SqlWriter]):
     def __enter__(self) -> SqlWriter:
         connection = self._transaction.__enter__()
         try:
-            self._writer, self._version = self._storage.begin(connection, self._study)
+            return self._storage.begin(connection, self._study)
         except BaseException:
             self._transaction.__exit__(*sys.exc_info())
             raise
-        return self._writer
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
-        try:
-            if error is None:
-                self._storage.remember(self._writer, self._study, self._version)
-        except BaseException:  # An interrupt, which must not leave the file locked.
-            self._transaction.__exit__(*sys.exc_info())
-            raise
         self._transaction.__exit__(kind, error, trace)
 
 

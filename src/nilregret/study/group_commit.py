@@ -15,16 +15,16 @@ R = TypeVar("R")
 def group_commit(
     replica: Replica,
     acts: Sequence[Callable[[Transaction], R]],
+    alike: Transaction,
     *,
     keys: Iterable[str] = (),
-    propensities: bool,
     seconds: float,
 ) -> list[R | Failed | NotYet]:
     """Runs several calls in one transaction and returns the outcome of each (see `Study.group_commit`)."""
 
     def together(chosen: Sequence[Callable[[Transaction], R]]) -> list[R | Failed | NotYet]:
         until = time.monotonic() + seconds
-        transaction = Transaction(replica, propensities=propensities, until=until)
+        transaction = Transaction(replica, propensities=alike.propensities, plain=alike.plain, until=until)
         transaction.fetch_notes(sought)
         found = in_time(transaction.run, chosen, until)
         transaction.save_notes()

@@ -6,9 +6,10 @@ import heapq
 import math
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
-from typing import final
+from typing import Any, final
 
 from .._utils.checks import number
+from .._utils.numerals import exact
 from ..storage.trial import Trial
 
 LONGEST_LEASE = 1e9  # Seconds, some thirty years.
@@ -60,3 +61,26 @@ def renewal(trial: Trial) -> float:
     if trial.lease_until is None or not trial.curve or trial.state != "pending":
         return -math.inf
     return trial.curve[-1].time + trial.lease_until - trial.asked_at
+
+
+def abandon_expired(replica: Any, *, most: float = math.inf) -> bool:
+    """Abandons trials whose lease has ended, and returns whether more of them are left.
+
+    Each is an event on record, so that a replay sees it at its place.
+
+    Args:
+        replica: of the study, within a call.
+        most: number of leases to look at.
+    """
+    now = replica.now()
+    for count, (until, ended) in enumerate(replica.leases.ended(now)):
+        if count >= most:
+            return True
+        trial: Trial = replica.record[ended]
+        if (renewed := renewal(trial)) > now:
+            replica.leases.renew(renewed, trial)
+        elif trial.state == "pending":
+            since = " after its last report" * bool(trial.curve)
+            reason = f"its lease of {exact((trial.lease_until or until) - trial.asked_at)} s ran out{since}"
+            replica.put(trial.as_abandoned(reason=reason, order=replica.record.order + 1, time=now), "abandoned")
+    return False

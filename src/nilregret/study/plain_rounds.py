@@ -24,7 +24,7 @@ from .replica import Replica
 def are_plain(replica: Replica, *, propensities: bool) -> bool:
     """Returns whether a study may have plain rounds."""
     policy = replica.made
-    if not isinstance(policy, Policy) or not policy.direct or replica.handle is not None or propensities:
+    if not isinstance(policy, Policy) or not policy.direct or propensities:
         return False
     unnamed = policy.context is None or space_of(policy.context) is None
     learns = replica.lessons.slates is None and len(replica.goals) == 1 and not policy.pending.in_time
@@ -52,10 +52,15 @@ class PlainStudy:
         self._state, self._rounds = state, PlainRounds(state) if plain else None
         replica.settle(replica.record.order)
 
-    def ask(self, context: Any) -> Trial | None:
-        """Returns the next trial, recorded (see `Study.ask`), or None if a transaction must decide it."""
-        replica = self._replica
-        row = None if context is None and self._alone else replica.inputs.context(context)
+    def ask(self, context: Any, now: float | None = None) -> Trial | None:
+        """Returns the next trial, recorded (see `Study.ask`), or None if it must be decided in the general way.
+
+        Args:
+            context: of the decision, checked if it is of a transaction.
+            now: Unix seconds, of the transaction that runs. None for a call of its own, of a study in memory.
+        """
+        replica, within = self._replica, now is not None
+        row = context if within or (context is None and self._alone) else replica.inputs.context(context)
         with replica.fork_lock:
             state: Any = replica.state
             queue, record = replica.queue, replica.record
@@ -67,9 +72,11 @@ class PlainStudy:
             waiting = state.waiting
             if waiting and (len(waiting) > 1 or not rounds.learns(waiting[0])):
                 return None
-            now = replica.begin()
+            now = replica.begin() if now is None else now
             if now is None:
                 return None
+            if within:
+                replica.note_change(len(record.trials))
             if waiting:
                 state.waiting, told = [], waiting[0]
                 rounds.learn(told, told.arm, told.context, told.reward)
@@ -78,12 +85,21 @@ class PlainStudy:
             settings = settings_at(replica.policy.domain, point) if replica.inputs.named else None
             asked = (number, point, arm, settings, order, now, row, explored) + UNANSWERED  # noqa: RUF005 - faster
             trial: Trial = tuple.__new__(Trial, asked)
+            if within:
+                record.order = order
             record.trials.append(trial)
-            replica.settle(order)
+            if not within:
+                replica.settle(order)
             return trial
 
-    def tell(self, trial: Any, reward: Any) -> Trial | None:
-        """Returns a trial with its reward, recorded (see `Study.tell`), or None if a transaction must take it."""
+    def tell(self, trial: Any, reward: Any, *, within: bool = False) -> Trial | None:
+        """Returns a trial with its reward, recorded (see `Study.tell`), or None if it must be taken in the general way.
+
+        Args:
+            trial: as `ask` returned it.
+            reward: of the trial.
+            within: True within a transaction. Otherwise it is a call of its own, of a study in memory.
+        """
         replica = self._replica
         if type(reward) is not float or not abs(reward) <= LARGEST_REWARD or replica.inputs.checked is not None:
             return None
@@ -92,11 +108,15 @@ class PlainStudy:
             ours = type(trial) is Trial and trial.number < len(record.trials) and record.trials[trial.number] is trial
             if not ours or trial.told_order is not None or trial.curve is not NO_CURVE or replica.state is not state:
                 return None
-            now, order = replica.begin(), record.order + 1
+            now, order = replica.now() if within else replica.begin(), record.order + 1
             if now is None:
                 return None
             told: Trial = trial.answered(reward=reward, order=order, time=now)
+            if within:
+                replica.note_change(trial.number)
+                record.order = order
             record.trials[trial.number] = told
             self._state.waiting.append(told if replica.goals == PLAIN else reward_trial(told, replica.goals))
-            replica.settle(order)
+            if not within:
+                replica.settle(order)
             return told

@@ -126,6 +126,23 @@ def check_plays(trial: Trial, plays: Plays | None) -> None:
         )
 
 
+def check_limits(told: Told, known: Array | None, count: int) -> None:
+    """Raises `TrialError` if several objectives are told without the constraint values that belong to them.
+
+    Args:
+        told: the answer.
+        known: constraint values that were told before, or None.
+        count: number of constraints.
+    """
+    if told.others and count and told.constraints is None and known is None:
+        raise TrialError(
+            f"The objectives were told without their {many(count, 'constraint value')}; nothing was recorded. "
+            "Usually they were forgotten.",
+            advice="Tell them together: `study.tell(trial, values, constraints=g)`.",
+            topic="limits",
+        )
+
+
 def refuse_several_rewards(reward: object) -> None:
     """Raises `InvalidInput` for a policy that decides about each play."""
     given = f"those of {many(reward.count, 'play')}" if isinstance(reward, Rewards) else shown(reward)
@@ -163,6 +180,9 @@ class Told(NamedTuple):
     std: float | None = None
     measured: Measured = ()
     others: tuple[Other, ...] = ()
+
+
+NOTHING_MORE = (None, None, (), ())  # The fields of an answer after the constraint values, of a reward alone.
 
 
 def reason_of(what: str, reason: object) -> str:

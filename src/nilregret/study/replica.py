@@ -3,7 +3,7 @@
 A storage may allow only one write transaction at a time for all studies. A call therefore decides before its
 transaction: it reads what is known, decides, and then opens the transaction. If another process has written meanwhile,
 the call is rolled back and runs again on the new record. After some attempts the call runs inside the transaction,
-where no other process can be faster.
+where no other process can be faster. Quick calls run there at once, and so ask only once what is new.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..errors import InvalidInput, NoRegretError
 from ..policy.fits import FitJob, LateFits
 from ..policy.policy import Policy
 from ..policy.state import State
-from ..storage.base import Change, News
+from ..storage.base import News
 from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.record import Event, Record
 from ..storage.trial import EventKind, Fit, Report, Trial, Verdict
@@ -32,7 +32,7 @@ from .arms import Roster
 from .best import FirstAnswers
 from .direction import PLAIN, AnyPolicy, AnyState, Goal, Version, goals_in
 from .inputs import Inputs
-from .leases import Leases, renewal
+from .leases import Leases, abandon_expired
 from .lessons import Lessons
 from .queue import Queue
 from .stored import UNKNOWN, InvalidatingLock, StoredStudyHandle, save_call
@@ -49,6 +49,7 @@ OF_DOMAIN = (*ARM_KINDS, "widened")  # Changes with which the policy plays other
 BATCH = 1000  # Trials that one transaction abandons at most.
 ATTEMPTS = 4  # Attempts at one call. The last one runs inside the transaction.
 QUICK = 0.01  # Seconds: a faster call may run inside the transaction if other processes write to the same study.
+INSTANT = 0.0005  # Seconds, a fraction of a commit: a faster call that surely writes runs inside the transaction.
 FADING = 0.9  # Share of the duration of earlier calls that stays: a slow call is remembered for some calls.
 CONTENTION = 100  # Calls for which other writers are expected after they were last seen.
 PATIENCE = 0.25  # Seconds that a reader waits for a call that waits for the storage.
@@ -79,6 +80,7 @@ class Replica:
         queue: the points to try first.
         record: all trials known here.
         state: the policy's state after them.
+        leases: of the trials that may be abandoned.
         firsts: the earliest answered trial of each arm, for `best`.
         lock: of record and state.
         fork_lock: the same lock (see `Forkable`), for calls that invalidate the replica before they change anything.
@@ -106,11 +108,12 @@ class Replica:
         self._saved_order = 0  # The order of the last event for which they agreed.
         self._changes: dict[int, Trial | None] = {}  # Trials before this call, None for new ones.
         self._new: list[StudyChange] = []  # Changes of the study in this call.
-        self._leases = Leases()
+        self.leases = Leases()
         self.lessons = Lessons(policy, goal)
         self.notes: dict[str, str] = {}  # Of this call. In memory they are all that there is.
         self.sticky: float | None = None  # Seconds for which a unit keeps its arm, or None for no time.
         self._uncommitted = False  # Whether record and state include a call that is not in the storage yet.
+        self._awaited = False  # Whether a reader waits for its commit.
         self._backup: AnyState | None = None  # The state before that call, if a copy is cheaper than a rebuild.
         self._seconds = 0.0  # The duration of recent calls.
         self._contention = 0  # Calls for which other writers are still expected.
@@ -138,26 +141,36 @@ class Replica:
     def write(self, act: Callable[P, R], *args: P.args, **more: P.kwargs) -> R:
         """Runs a call and commits what it `put`, all or nothing. If another process was faster, the call runs again."""
         if self.handle is not None:
-            with self._writing:
-                while isinstance(result := self._commit(self.handle, partial(act, *args, **more)), _NotBegun):
-                    pass
-            if self.record.order >= self.due:
-                snapshots.keep(self)
-            return result
+            return self._write(self.handle, partial(act, *args, **more), surely=False)
         with self.fork_lock:  # Whatever an interrupt leaves half done has set `_valid` to False.
             if not self._valid:
                 self.rebuild()
-            self._abandon_expired()
+            if self.leases.heap:
+                abandon_expired(self)
             result = act(*args, **more)
             self.settle(self.record.order)
             return result
+
+    def write_surely(self, act: Callable[P, R], *args: P.args, **more: P.kwargs) -> R:
+        """Runs a call that records something unless it fails, as `write` does."""
+        if self.handle is None:
+            return self.write(act, *args, **more)
+        return self._write(self.handle, partial(act, *args, **more), surely=True)
+
+    def _write(self, handle: StoredStudyHandle, act: Callable[[], R], *, surely: bool) -> R:
+        with self._writing:
+            while isinstance(result := self._commit(handle, act, surely=surely), _NotBegun):
+                pass
+        if self.record.order >= self.due:
+            snapshots.keep(self)
+        return result
 
     def begin(self) -> float | None:
         """Begins a plain call, which `settle` ends, and returns its time, Unix seconds. The caller holds `fork_lock`.
 
         Returns None, and changes nothing, if the state must be made anew first or a lease runs.
         """
-        if not self._valid or self._leases.heap:
+        if not self._valid or self.leases.heap:
             return None
         now = self.now()
         self._valid, self._current = False, None
@@ -167,79 +180,85 @@ class Replica:
         """Ends a call in memory after the event of this order, with which record and state agree."""
         self.record.order, self._saved_order, self._valid = order, order, True
 
-    def _commit(self, handle: StoredStudyHandle, act: Callable[[], R]) -> R | _NotBegun:
+    def _commit(self, handle: StoredStudyHandle, act: Callable[[], R], *, surely: bool) -> R | _NotBegun:
         result: Any = None
         for left in reversed(range(ATTEMPTS)):
-            with self.lock:
-                self.sync()
-                quick = self._seconds < QUICK
-                within = left == 0 or (quick and self._contention > 0)
-                if not within:
-                    self._backup = None if quick else direction.copy_of_state(self.state)
-                    result = self._run(act)
-                    if not self._has_changes():
-                        self._mark_saved()
-                        return cast(R, result)
+            quick = self._seconds < QUICK
+            within = self._valid and ((quick and self._contention > 0) or (surely and self._seconds < INSTANT))
+            if not within:
+                with self.lock:
+                    self.sync()
+                    if not (within := left == 0):
+                        self._backup = None if quick else direction.copy_of_state(self.state)
+                        result = self._run(act)
+                        if not (self._changes or self._new or self.notes):  # A report changes its trial.
+                            self._mark_saved()
+                            return result  # type: ignore[no-any-return]  # `cast` is a call
             committed: str | None = None
             try:
                 with handle.storage.writing(handle.study) as writer, self.lock:
                     if within:
                         self._catch_up(handle, writer)
                         result = self._run(act)
+                    elif not self._is_next(handle, writer):
+                        continue
                     stamp = self._save(handle, writer)
                 committed = stamp
             finally:
-                with self.lock:
+                with self.fork_lock:  # If an interrupt ends this, `_valid` is still False.
                     # If a reader has rolled the call back meanwhile, it will read the call again from the storage.
                     if self._uncommitted and committed is not None:
                         self._mark_saved(committed)
                     self._uncommitted, self._backup = False, None
-                    self._committed.notify_all()
+                    if self._awaited:
+                        self._awaited = False
+                        self._committed.notify_all()
             if committed is not None:
-                return cast(R, result)
+                return result  # type: ignore[no-any-return]
         raise RuntimeError("The last attempt stands.")
 
     def _run(self, act: Callable[[], R]) -> R | _NotBegun:
         """Runs a call. Record and state are then ahead of the storage."""
         self.notes = {}
         begin = time.thread_time()  # Processor time, because on a busy machine no call is quick.
-        result = _NotBegun() if self._abandon_expired(most=BATCH) else act()
+        result = _NotBegun() if self.leases.heap and abandon_expired(self, most=BATCH) else act()
         self._seconds = max(time.thread_time() - begin, FADING * self._seconds)
         self._uncommitted = True
         return result
-
-    def _has_changes(self) -> bool:
-        return bool(self._changes or self._new or self.notes)  # A report changes its trial.
 
     def _catch_up(self, handle: StoredStudyHandle, writer: Writer) -> None:
         """Reads what other processes wrote, inside a transaction."""
         if not self._valid:
             self.rebuild()
-        record = self.record
-        news = handle.audited(writer.news(since=record.order, stamp=handle.stamp_of(record)), record)
-        self._contention = CONTENTION if news.trials or news.steps else self._contention - 1
-        self.apply(news)
+        news = handle.news_in(writer, self.record)
+        self._contention = CONTENTION if news and (news.trials or news.steps) else self._contention - 1
+        if news is not None:
+            self.apply(news)
 
-    def _save(self, handle: StoredStudyHandle, writer: Writer) -> str | None:
-        """Writes the call and returns the new stamp, or None if the call was rolled back."""
+    def _is_next(self, handle: StoredStudyHandle, writer: Writer) -> bool:
+        """Returns whether a call that decided before its transaction may be written. Else it is rolled back."""
         if not self._uncommitted:
-            return None
-        if writer.news(since=self._saved_order, stamp=handle.stamp).stamp != handle.stamp:
-            self._contention = CONTENTION
-            self._roll_back()
-            return None
-        each = [Change(before, self.record[number]) for number, before in self._changes.items()]
-        if self._has_changes():
-            return save_call(writer, each, self._new, self.notes, order=self.record.order)
-        return handle.stamp
+            return False
+        if writer.news(since=self._saved_order, stamp=handle.stamp).stamp == handle.stamp:
+            return True
+        self._contention = CONTENTION
+        self._roll_back()
+        return False
+
+    def _save(self, handle: StoredStudyHandle, writer: Writer) -> str:
+        """Writes the call and returns the new stamp."""
+        if not (self._changes or self._new or self.notes):
+            return handle.stamp
+        return save_call(writer, self._changes, self.record, self._new, self.notes)
 
     def _mark_saved(self, stamp: str | None = None) -> None:
         """Notes that record and state equal the stored record, under a new stamp or the known one."""
         if self.handle is not None and stamp is not None:
             self.handle.stamp = stamp
-        self._saved_order, self._valid, self._uncommitted = self.record.order, True, False
+        self._saved_order, self._uncommitted, self._backup = self.record.order, False, None
         self._changes.clear()
         self._new.clear()
+        self._valid = True  # This comes last, for an interrupt.
 
     def _roll_back(self) -> None:
         """Restores record and state to before the call that is not in the storage yet."""
@@ -255,7 +274,7 @@ class Replica:
             self._replay()
         else:
             self.state, self._backup, self.firsts = self._backup, None, FirstAnswers()
-        self._current, self._leases = None, Leases(self.record.at_hand)
+        self._current, self.leases = None, Leases(self.record.at_hand)
         self._mark_saved()
 
     def _learned(self, events: Sequence[Event]) -> Sequence[Event]:
@@ -340,10 +359,8 @@ class Replica:
 
     def put(self, trial: Trial, kind: EventKind) -> Trial:
         """Records a trial to which an event has just happened, and returns it."""
-        self._valid = False  # Until the call is over.
+        self.note_change(trial.number)
         record, spaces = self.record, self.roster.spaces
-        if self.handle is not None and trial.number not in self._changes:
-            self._changes[trial.number] = record[trial.number] if trial.number < len(record) else None
         event = record.update(trial, kind)
         if kind == "corrected":
             self._replay()
@@ -352,9 +369,14 @@ class Replica:
             plain = spaces is None and kind != "stopped" and self.lessons.slates is None and self.goals == PLAIN
             self.state.receive((event,) if plain else self._learned((event,)))
             if trial.lease_until is not None and kind == "asked":
-                self._leases.add(trial)
-        self._current = None
+                self.leases.add(trial)
         return trial if spaces is None else spaces.moved(trial)
+
+    def note_change(self, number: int) -> None:
+        """Notes that a call is about to add or change the trial of this number."""
+        self._valid, self._current = False, None  # Until the call is over.
+        if self.handle is not None and number not in self._changes:
+            self._changes[number] = self.record.trials[number] if number < len(self.record.trials) else None
 
     @property
     def units(self) -> Units:
@@ -388,26 +410,6 @@ class Replica:
         """Marks record and state as possibly wrong: unless a write ends well, the next call rebuilds them."""
         self._valid, self._current = False, None
 
-    def _abandon_expired(self, *, most: float = math.inf) -> bool:
-        """Abandons trials whose lease has ended, and returns whether more of them are left.
-
-        Each is an event on record, so that a replay sees it at its place.
-        """
-        if not self._leases.heap:
-            return False
-        now = self.now()
-        for count, (until, ended) in enumerate(self._leases.ended(now)):
-            if count >= most:
-                return True
-            trial = self.record[ended]
-            if (renewed := renewal(trial)) > now:
-                self._leases.renew(renewed, trial)
-            elif trial.state == "pending":
-                since = " after its last report" * bool(trial.curve)
-                reason = f"its lease of {exact((trial.lease_until or until) - trial.asked_at)} s ran out{since}"
-                self.put(trial.as_abandoned(reason=reason, order=self.record.order + 1, time=now), "abandoned")
-        return False
-
     def adopt(self, record: Record) -> None:
         """Takes over a record of the same policy, goal and seed. The next call makes the state of it."""
         with self.lock:
@@ -420,13 +422,14 @@ class Replica:
     def sync(self) -> None:
         """Reads what other processes wrote. The caller holds `lock`."""
         if self._uncommitted:
+            self._awaited = True
             self._committed.wait_for(lambda: not self._uncommitted, PATIENCE)
         if self._uncommitted:  # The call waits for a storage that another process holds. A reader does not wait.
             self._roll_back()
         if not self._valid:
             self.rebuild()
-        if self.handle is not None:
-            self.apply(self.handle.news(self.record))
+        if self.handle is not None and (news := self.handle.news(self.record)) is not None:
+            self.apply(news)
 
     def current(self) -> AnyState:
         """Returns a state for queries that has learned all trials of all processes. The caller holds `lock`."""
@@ -498,13 +501,13 @@ class Replica:
             earlier = self.record.as_of(self._saved_order)
             news = News(earlier, UNKNOWN, earlier.changes)
         else:
-            news = handle.news(record)
+            news = handle.whole()
         record.apply(news.trials, news.arms, news.steps)
         self.record = record
         self._adopt_all()
         self._replay()
         self._current, self._saved_order = None, record.order
-        self._leases = Leases(record)
+        self.leases = Leases(record)
         if handle is not None:
             handle.stamp = news.stamp
         self.due = snapshots.LEAST if snapshots.can_have(handle, self.state, record) else math.inf
@@ -522,9 +525,9 @@ class Replica:
         self.record, self.state, self._valid, self.firsts = record, state, True, FirstAnswers()
         self._adopt_all()
         snapshots.let_go(self)
-        self._leases, self.due = Leases(record.at_hand), record.order + snapshots.EVERY
+        self.leases, self.due = Leases(record.at_hand), record.order + snapshots.EVERY
         self._current, self._saved_order, handle.stamp = None, record.order, UNKNOWN
-        self.apply(handle.news(record))
+        self.sync()
 
     def apply(self, news: News) -> None:
         """Adds trials and changes that other processes wrote."""
@@ -539,7 +542,7 @@ class Replica:
                 self.state.receive(self._learned(events))
             for trial in changed:
                 if trial.state == "pending":
-                    self._leases.add(trial)
+                    self.leases.add(trial)
             self._current = None
         if self.handle is not None:
             self.handle.stamp = stamp

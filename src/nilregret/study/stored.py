@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, final
 from .._utils.checks import new_study_name
 from ..errors import InvalidInput, NoRegretError, StorageError
 from ..serialize import loads
-from ..storage.base import KeepsArms, KeepsChanges, KeepsNotes, KeepsSteps, News, Writer
+from ..storage.base import Change, KeepsArms, KeepsChanges, KeepsNotes, KeepsSteps, News, Writer
 from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.record import Record
+from ..storage.trial import Report
 from .audit import Auditor
 from .definition import policy_in_force
 from .direction import AnyPolicy, Goal
@@ -21,7 +22,7 @@ from .spaces import Spaces
 
 if TYPE_CHECKING:
     from ..storage import Storage, StoredStudy
-    from ..storage.base import Change, Identity
+    from ..storage.base import Identity
     from ..storage.snapshots import Snapshots
     from ..storage.trial import Trial
 
@@ -43,18 +44,24 @@ class StoredStudyHandle:
         self.keeps_notes = isinstance(storage, KeepsNotes)
         self.stamp = UNKNOWN
 
-    def stamp_of(self, record: Record) -> str:
-        """Returns the stamp that the storage gave to this record."""
-        return self.stamp if record.order else UNKNOWN
+    def news(self, known: Record) -> News | None:
+        """Returns trials and changes that the record lacks, checked, or None if the storage has this record."""
+        found = self.storage.news(self.study, since=known.order, stamp=self.stamp if known.order else UNKNOWN)
+        return self._audited(found, known)
 
-    def news(self, known: Record) -> News:
-        """Returns trials and changes that the record lacks, and the stamp of the stored record."""
-        return self.audited(self.storage.news(self.study, since=known.order, stamp=self.stamp_of(known)), known)
+    def news_in(self, writer: Writer, known: Record) -> News | None:
+        """Returns the same inside a transaction."""
+        if known.order and writer.stamp == self.stamp:  # Most transactions.
+            return None
+        return self._audited(writer.news(since=known.order, stamp=self.stamp if known.order else UNKNOWN), known)
 
-    def audited(self, found: News, known: Record) -> News:
-        """Returns the news after the auditor has checked them."""
+    def whole(self) -> News:
+        """Returns the whole record as the storage has it, checked."""
+        return self._auditor.news(self.storage.news(self.study, since=0, stamp=UNKNOWN), Record())
+
+    def _audited(self, found: News, known: Record) -> News | None:
         same = known.order > 0 and found.stamp == self.stamp
-        return News((), found.stamp) if same else self._auditor.news(found, known)
+        return None if same else self._auditor.news(found, known)
 
     @property
     def snapshots(self) -> Snapshots | None:
@@ -153,25 +160,31 @@ def steps_writer(writer: Writer) -> KeepsSteps:
 
 
 def save_call(
-    writer: Writer, each: Sequence[Change], new: Sequence[StudyChange], notes: Mapping[str, str], *, order: int
-) -> str:
+    writer: Writer, before: Mapping[int, Trial | None], record: Record, new: Sequence[StudyChange],
+    notes: Mapping[str, str],
+) -> str:  # fmt: skip
     """Writes what a call has changed, and returns the new stamp.
 
     Args:
         writer: of the transaction.
-        each: changed trials.
+        before: the changed trials as they were, None for new ones.
+        record: after the call.
         new: changes of the study.
         notes: new notes.
-        order: of the last event.
     """
     if new:
         changes_writer(writer, new).save_arms(new)
-    reports = [report for before, after in each for report in after.curve[before and len(before.curve) :]]
+    trials, each, reports = record.trials, list[Change](), list[Report]()
+    for number, known in before.items():
+        trial: Trial = trials[number]
+        each.append(tuple.__new__(Change, (known, trial)))  # A call less in each transaction.
+        if trial.curve:
+            reports += trial.curve[known and len(known.curve) :]
     if reports:
         steps_writer(writer).save_steps(sorted(reports))
-    # A report leaves the row of its trial as it is.
-    changes = [one for one in each if one.before is None or one.before.last_order != one.after.last_order]
-    stamp = writer.save(changes, order=order)
+        # A report leaves the row of its trial as it is.
+        each = [one for one in each if one.before is None or one.before.last_order != one.after.last_order]
+    stamp = writer.save(each, order=record.order)
     if notes:
         cast(Any, writer).write_notes(notes)
     return stamp

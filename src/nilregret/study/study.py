@@ -143,8 +143,9 @@ class Study(Queries[D]):
         self.late_fits = None if late is None else FitRunner(self.replica, None if isinstance(fits, str) else fits)
         fitted = isinstance(policy, Policy) and policy.fitting is not None
         self._fits = self.late_fits if fitted else None  # Those to begin after each call.
-        self._calls = Transaction(self.replica, propensities=self.propensities)  # Each call without notes.
-        self._plain = PlainStudy(self.replica) if are_plain(self.replica, propensities=self.propensities) else None
+        plain = PlainStudy(self.replica) if are_plain(self.replica, propensities=self.propensities) else None
+        self._calls = Transaction(self.replica, propensities=self.propensities, plain=plain)  # Each call without notes.
+        self._plain = plain if handle is None else None  # In memory a plain call needs no transaction.
         charges = isinstance(policy, Policy) and (policy.objective.revises or policy.confidence.guess() is not None)
         self._remarks = charges or has_channels(policy)  # Whether a decision may lead to a warning.
         self._announced = len(self.replica.state.restarts)  # Cuts of the memory that `on_change` has seen or skips.
@@ -315,19 +316,17 @@ class Study(Queries[D]):
         """
         replica, whole = self.replica, among is None and exclude is None
         asks_alone = unit is None and event is None and facts is None
-        if self._plain is not None and whole and asks_alone and lease is None and count is None and slate is False:
-            found = self._plain.ask(context)
-            if found is not None:
-                return found
-        plain = context is None and replica.roster.policy.context is None
-        seen = None if plain else Seen(context, replica.inputs)
+        single = whole and asks_alone and lease is None and count is None and slate is False
+        if single and self._plain is not None and (found := self._plain.ask(context)) is not None:
+            return found
+        seen = None if context is None and replica.roster.policy.context is None else Seen(context, replica.inputs)
         offered = None if whole else self.offered(among, exclude)
         seconds = None if lease is None else lease_seconds(lease)
         asked = None if asks_alone else self._asked(unit, event, facts, None if slate else count)
         if slate is not False:
             slate = slates.check_slate(slate, count)
         if count is None:
-            trial = self._write(self._calls.ask, seen, offered, seconds, asked)
+            trial = self._write_surely(self._calls.ask, seen, offered, seconds, asked)
             if self._remarks or self._on_change is not None or replica.queue.passed:
                 self._after_ask()
             return trial
@@ -457,12 +456,12 @@ class Study(Queries[D]):
         >>> study.tell(trial.number, 0.7).reward  # the same answer again changes nothing
         0.7
         """
-        answered = None
-        if self._plain is not None and constraints is None and std is None and metrics is None and not revise:
-            answered = self._plain.tell(trial, reward)
+        alone = constraints is None and std is None and metrics is None and not revise
+        answered = self._plain.tell(trial, reward) if alone and self._plain is not None else None
         if answered is None:
             told = self.replica.inputs.answer(trial, reward, constraints, std, metrics)
-            answered = self._write(self._calls.tell, told, revise)
+            surely = self.replica.record.awaits(trial)
+            answered = (self._write_surely if surely else self._write)(self._calls.tell, told, revise)
         self._after_tell()
         return answered
 
@@ -714,8 +713,7 @@ class Study(Queries[D]):
         if path is not None:
             check_path(path)
         replica, policy = self.replica, self.policy
-        plain = context is None and policy.context is None
-        seen = None if plain or not wanted else Seen(context, replica.inputs)
+        seen = None if not wanted or (context is None and policy.context is None) else Seen(context, replica.inputs)
         seconds = None if lease is None else lease_seconds(lease)
         if wanted:
             trials = self._write(lambda: [ask_rounded(self._calls, seen, seconds, digits) for _ in range(wanted)])
@@ -860,7 +858,7 @@ class Study(Queries[D]):
         Returns:
             The result of each call, or `Failed` with its error. A failed call leaves no trace.
         """
-        found = group_commit(self.replica, acts, keys=keys, propensities=self.propensities, seconds=seconds)
+        found = group_commit(self.replica, acts, self._calls, keys=keys, seconds=seconds)
         if self._fits is not None:
             self._begin_fits(self._fits)
         self._after_ask()
@@ -884,6 +882,12 @@ class Study(Queries[D]):
 
     def _write(self, act: Callable[P, R], *args: P.args, **more: P.kwargs) -> R:
         result = self.replica.write(act, *args, **more)
+        if self._fits is not None:
+            self._begin_fits(self._fits)
+        return result
+
+    def _write_surely(self, act: Callable[P, R], *args: P.args, **more: P.kwargs) -> R:
+        result = self.replica.write_surely(act, *args, **more)
         if self._fits is not None:
             self._begin_fits(self._fits)
         return result

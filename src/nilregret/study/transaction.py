@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, cast, final
 
 import numpy as np
 
-from .._utils.checks import Array, many
+from .._utils.checks import Array
 from ..domains.domain import Space
 from ..errors import InvalidInput, NoRegretError, TrialError
 from ..policy.availability import Available, without
@@ -29,7 +29,8 @@ from .arms import Arm, Roster
 from .direction import copy_of_state, has_channels
 from .function import context_settings, settings_at
 from .inputs import Inputs
-from .play_rewards import Told, check_plays, is_same
+from .plain_rounds import PlainStudy
+from .play_rewards import NOTHING_MORE, Told, check_limits, check_plays, is_same
 from .queue import LOST, WITHDRAWN, Enqueued, impossible
 from .replica import Replica
 from .spaces import space_to_change, widening
@@ -74,11 +75,14 @@ class Transaction:
     Args:
         replica: of the study.
         propensities: whether decisions are recorded with their probability.
+        plain: the plain rounds of the study, or None if it has none.
         until: time, by `time.monotonic`, after which no further call should begin.
     """
 
-    def __init__(self, replica: Replica, *, propensities: bool = False, until: float = math.inf) -> None:
-        self._propensities = propensities
+    def __init__(
+        self, replica: Replica, *, propensities: bool = False, plain: PlainStudy | None = None, until: float = math.inf
+    ) -> None:
+        self.propensities, self.plain = propensities, plain
         self._replica, self._until = replica, until
         self._notes: dict[str, str | None] = {}  # As they were read, None where there is none.
         self._written: dict[str, str] = {}
@@ -169,30 +173,38 @@ class Transaction:
         if replica.roster.retired:
             offered = replica.roster.playable(offered)
         self._deciding = True
-        now, full = replica.now(), replica.inputs.full
-        under = context if full is None else full  # Points are compared at the full setting.
+        now, trial = replica.now(), None
         try:
-            kept = None if asked is None else self._kept(asked, under, offered, now)
-            decision = self._of_queue(under, offered, now) if kept is None and replica.queue.waiting else None
-            enqueued = decision is not None
-            if decision is None:
-                decision = replica.state.decide(under, now=now, available=offered) if kept is None else kept[0]
-            if full is not None and context is not None and np.array_equal(full, context):
-                context = cast(State, replica.state).setting(decision)
-            trial = self._trial(
-                decision, context, order=replica.record.order + 1, now=now, enqueued=enqueued, asked=asked
-            )
-            if self._propensities and not enqueued and kept is None and isinstance(replica.state, State):
-                found = replica.state.propensity(decision, under, now=now, available=offered)
-                trial = trial if found is None else trial._replace(propensity=found)
-            if asked is not None:
-                trial = self._of_visit(trial, asked, None if kept is None else kept[1])
-            trial = replica.put(trial if lease is None else trial._replace(lease_until=now + lease), "asked")
+            if self.plain is not None and offered is None and lease is None and asked is None:
+                trial = self.plain.ask(context, now)
+            if trial is None:
+                trial = replica.put(self._decided(context, offered, lease, asked, now), "asked")
         except BaseException:
             replica.invalidate()  # The state has learned rewards too early for a replay.
             raise
         self._deciding = False
         return trial
+
+    def _decided(
+        self, context: Array | None, offered: Available | None, lease: float | None, asked: Asked | None, now: float
+    ) -> Trial:
+        """Returns the next trial, which is not on record yet."""
+        replica, full = self._replica, self._replica.inputs.full
+        under = context if full is None else full  # Points are compared at the full setting.
+        kept = None if asked is None else self._kept(asked, under, offered, now)
+        decision = self._of_queue(under, offered, now) if kept is None and replica.queue.waiting else None
+        enqueued = decision is not None
+        if decision is None:
+            decision = replica.state.decide(under, now=now, available=offered) if kept is None else kept[0]
+        if full is not None and context is not None and np.array_equal(full, context):
+            context = cast(State, replica.state).setting(decision)
+        trial = self._trial(decision, context, order=replica.record.order + 1, now=now, enqueued=enqueued, asked=asked)
+        if self.propensities and not enqueued and kept is None and isinstance(replica.state, State):
+            found = replica.state.propensity(decision, under, now=now, available=offered)
+            trial = trial if found is None else trial._replace(propensity=found)
+        if asked is not None:
+            trial = self._of_visit(trial, asked, None if kept is None else kept[1])
+        return trial if lease is None else trial._replace(lease_until=now + lease)
 
     def _kept(
         self, asked: Asked, context: Array | None, offered: Available | None, now: float
@@ -302,23 +314,16 @@ class Transaction:
             reward=reward, constraints=told.constraints, order=order, time=trial.asked_at, plays=plays, std=told.std,
             measured=told.measured, others=told.others,
         )  # fmt: skip
-        self._check_limits(told, None)
+        check_limits(told, None, self._replica.policy.constraint_count)
         return self._replica.put(answered, "told")
-
-    def _check_limits(self, told: Told, known: Array | None) -> None:
-        """Raises `TrialError` if several objectives are told without the constraint values that belong to them."""
-        count = self._replica.policy.constraint_count
-        if told.others and count and told.constraints is None and known is None:
-            raise TrialError(
-                f"The objectives were told without their {many(count, 'constraint value')}; nothing was recorded. "
-                "Usually they were forgotten.",
-                advice="Tell them together: `study.tell(trial, values, constraints=g)`.",
-                topic="limits",
-            )
 
     def tell(self, told: Told, revise: bool = False) -> Trial:
         """Records a reward, constraint values, or both (see `Study.tell`)."""
         record = self._replica.record
+        if self.plain is not None and told.constraints is None and told[3:] == NOTHING_MORE:
+            found = self.plain.tell(told.trial, told.reward, within=True)
+            if found is not None:
+                return found
         known = record.require(told.trial)
         if told.reward is None:
             return self._tell_constraints(known, told, revise=revise)
@@ -326,7 +331,7 @@ class Transaction:
             return self._tell_again(known, told, told.reward, revise=revise)
         g, plays = told.constraints, told.plays
         if told.others:
-            self._check_limits(told, known.constraints)
+            check_limits(told, known.constraints, self._replica.policy.constraint_count)
         if plays is not None:
             check_plays(known, plays)
         if g is not None and known.constraints is not None:
@@ -348,7 +353,7 @@ class Transaction:
                 told.trial, describe_answer(reward, told.constraints, None, told.std, told.measured, told.others)
             )  # This raises an error.
         check_plays(known, told.plays)
-        self._check_limits(told, known.constraints)
+        check_limits(told, known.constraints, self._replica.policy.constraint_count)
         return self._correct(known, reward, told.constraints, None, told.plays, told.std, told.measured, told.others)
 
     def tell_all(self, answers: Sequence[Told], *, revise: bool) -> list[Trial]:
