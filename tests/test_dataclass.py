@@ -4,10 +4,12 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import re
 import sys
 import threading
 from abc import ABC, abstractmethod
 from dataclasses import FrozenInstanceError, asdict, field, fields, is_dataclass, replace
+from pathlib import Path
 from typing import ClassVar, Generic, TypeVar, get_type_hints
 
 import pytest
@@ -160,3 +162,9 @@ def test_threads_use_a_class_at_once():
             each.join()
         assert len(found) == 8
         assert len(set(found)) == 1
+
+
+def test_the_package_has_no_frozen_dataclass_that_is_made_at_import():
+    texts = {path: path.read_text("utf-8") for path in Path(lean.__file__).parents[1].rglob("*.py")}
+    eager = {path for path, text in texts.items() if re.search(r"^from dataclasses import .*\bdataclass$", text, re.M)}
+    assert {path.name for path in eager if re.search(r"^@dataclass\(frozen=True", texts[path], re.M)} == set()

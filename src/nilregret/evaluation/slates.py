@@ -30,13 +30,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, final, get_args
 
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, many, number, shown
+from .._utils.dataclass import dataclass
 from .._utils.numerals import numeral
 from .._utils.tables import Table, read_table, table_of
 from ..errors import InvalidInput, warn
@@ -404,7 +404,7 @@ def _fixed(slate: Sequence[int], count: int) -> Next:
 # -- logs ------------------------------------------------------------------------------------------------------------
 
 
-@dataclass
+@dataclass()
 class _Read:
     """A log of slates.
 
