@@ -409,6 +409,25 @@ def test_dense_searches_find_known_maxima(name):
     assert found.evaluations < 300
 
 
+def test_a_hasty_search_takes_fewer_steps_to_a_point_that_is_nearly_as_good():
+    box, bend = nr.Box(np.zeros(5), np.ones(5)), np.array([2.0, 9.0, 30.0, 4.0, 60.0])
+
+    def values(points):
+        return -(bend * (points - 0.37) ** 2).sum(axis=1)
+
+    surface = AcquisitionFunction(values, lambda points: (values(points), -2.0 * bend * (points - 0.37)), 0.003)
+    standing = PointSearch(candidates=128).candidate_points(box, 3)
+    plain, hasty = (
+        PointSearch(candidates=128, hasty=hasty).maximize(
+            surface, box, candidates=standing, scores=values(standing), incumbents=standing[:1],
+            rng=lambda: np.random.default_rng(0),
+        )
+        for hasty in (False, True)
+    )  # fmt: skip
+    assert plain.value >= hasty.value >= plain.value - 0.02
+    assert hasty.evaluations < plain.evaluations
+
+
 def test_a_search_keeps_clear_of_what_is_forbidden():
     def values(points):
         scores = -((points - 0.5) ** 2).sum(axis=1)

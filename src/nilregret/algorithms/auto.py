@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from .._utils.checks import LARGEST_REWARD, integer, number, one_of, shown
-from ..domains.domain import Arms, Box, D, Domain, Space, check_domain
+from ..domains.domain import Arms, Box, D, Domain, Space, check_domain, count_of_points
 from ..domains.parameters import Choice
 from ..domains.search.boxes import PointSearch
 from ..errors import InvalidInput
@@ -322,7 +322,11 @@ def _search(domain: Domain, context: Domain | None, *, limited: bool, several: b
             return search
     # On the border of the feasible region candidates must be allowed to lie close together.
     apart = 0.0001 if limited else 0.001 if several else 0.00001
-    return PointSearch(mutations=256, incumbents=5, apart=apart)
+    search = PointSearch(mutations=256, incumbents=5, apart=apart)
+    count = count_of_points(domain)
+    if isinstance(domain, Arms) or search.dense(domain) or (count is not None and count <= search.candidates):
+        return search
+    return replace(search, hasty=True)
 
 
 def _limits(constraints: Any) -> tuple[int, Constraints | None, bool, Sequence[Constraints | NoWorse] | None]:

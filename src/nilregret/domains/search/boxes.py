@@ -12,19 +12,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import field
 from typing import NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
 
-from ..._utils.checks import Array, IndexArray, integer, number, settle
+from ..._utils.checks import Array, IndexArray, flag, integer, number, settle
 from ..._utils.dataclass import dataclass
 from ..._utils.randomness import Draws
-from ...serialize import described
+from ...serialize import LATER, described
 from ..domain import Box, Space
 from .designs import clipped, every, leading_options, mutated, neighbours, sobol, within
 from .feasible import kept, region
-from .quasi_newton import ascend, between
+from .quasi_newton import PATIENCE, ascend, between
 from .trust_region import climb, tops_of_parabolas
 from .within import climb_within
 
@@ -58,6 +59,7 @@ FARTHER = 12  # one of so many of the others
 BLOCK = 32  # best points that are compared with each other at a time
 LEADING = 64  # number of candidates that are compared with the tried points at a time
 MORE = 3  # multiple of starts and steps if the candidates are not dense
+HASTY = 0.02  # nats of a logarithmic score that are not worth another step of a hasty search
 REACH = 3.0  # spacings within which the slope of a start must lead above the best so far
 VALUED = 48  # number of points tried that are valued exactly, if rough values are cheaper
 COLLINEAR = 1e-6  # relative singular value below which a part of a parabola is set to 0, as on a face
@@ -104,6 +106,8 @@ class PointSearch:
             answered point may be repeated if answers are noisy, and the best one also if that is not known yet. Points
             may also be repeated under contexts, and if `EveryRound`, `OnAverage` or `Safe` place them inside of a
             border.
+        hasty: True to end the quasi-Newton steps of a start once the next one promises too little. Then it has two
+            hundredths of an expected improvement left to gain, or does not come up to the best start.
     """
 
     candidates: int = 1024
@@ -113,6 +117,7 @@ class PointSearch:
     mutations: int = 0
     incumbents: int = 1
     apart: float = 0.0
+    hasty: bool = field(default=False, metadata=LATER)
 
     def __post_init__(self) -> None:
         lowest = (
@@ -126,6 +131,7 @@ class PointSearch:
         for name, low in lowest:
             settle(self, **{name: integer(name, getattr(self, name), low=low, high=MOST_LOOKS)})
         settle(self, apart=number("apart", self.apart, low=0.0, high=1.0, why="It is a share of a parameter's range."))
+        settle(self, hasty=flag("hasty", self.hasty))
 
     def candidate_points(self, domain: Box | Space, seed: int) -> Array:
         """Returns the candidates `(candidates, d)`, the same for the same seed, or all points if there are no more."""
@@ -303,6 +309,7 @@ class PointSearch:
         counting = domain.active(fixed)
         factor = _power_of_two(unit)
         scaled = span * factor
+        resolution = max(surface.resolution, HASTY) if self.hasty and surface.resolution else surface.resolution
 
         def slopes(u: Array, which: npt.NDArray[np.intp]) -> tuple[Array, Array]:
             moved = between(low + u * span, low, high)
@@ -321,7 +328,8 @@ class PointSearch:
             reach=REACH * spacing,
             best=max(best, float(values.max())) * factor,
             unit=unit * factor,
-            resolution=surface.resolution * factor,
+            resolution=resolution * factor,
+            patience=1.0 if self.hasty else PATIENCE,
             evaluations=MORE * self.evaluations,
         )
         found = found / factor

@@ -34,7 +34,7 @@ SHORTER = 0.5  # largest step after one that was not accepted, as a share of it
 SHORTEST = 1e-5  # step in sides of the cube below which a start is dropped
 AWAY = 1e-3  # cosine between step and gradient below which the gradient itself is followed
 FINISHED = 1e-7  # predicted rise, as a share of `unit`, below which a start has arrived
-PATIENCE = 3.0  # multiple of the predicted rise within which a start must come up to the best
+PATIENCE = 3.0  # multiple of the predicted rise within which a start must come up to the best, if not given
 STRETCHED = 1e-4  # least curvature of a coordinate at first, as a share of the largest
 
 Index = npt.NDArray[np.intp]
@@ -44,7 +44,7 @@ Slopes = Callable[[Array, Index], tuple[Array, Array]]  # points (k, d), starts 
 
 def ascend(
     slopes: Slopes, starts: Array, *, radius: float, reach: float, best: float, unit: float, evaluations: int,
-    resolution: float = 0.0,
+    resolution: float = 0.0, patience: float = PATIENCE,
 ) -> tuple[Array, Array, int]:  # fmt: skip
     """Returns the final points of the starts, their values, and the number of points evaluated.
 
@@ -58,6 +58,7 @@ def ascend(
         unit: scale of the score.
         evaluations: largest number for each start.
         resolution: difference of the score that does not matter, or 0 for a small share of `unit`.
+        patience: multiple of the predicted rise within which a start must come up to the best.
     """
     moving = np.arange(len(starts))
     climbers = _Climbers(starts, *_climbable(*slopes(starts, moving)), radius)
@@ -65,7 +66,7 @@ def ascend(
     enough = max(resolution, FINISHED * unit)
     counted = len(starts)
     for _ in range(evaluations - 1):
-        going = climbers.promising(reach=reach, best=best, enough=enough, ahead=resolution)
+        going = climbers.promising(reach=reach, best=best, enough=enough, ahead=resolution, patience=patience)
         if np.count_nonzero(going) < len(going):
             at[moving], value[moving] = climbers.at, climbers.value
             moving = moving[going]
@@ -129,9 +130,9 @@ class _Climbers:
         step *= (self.longest / np.maximum(_lengths(step), self.longest))[:, None]
         self.trial, self.slope, self.rise = between(at + step, 0.0, 1.0), norms, _products(uphill, step)
 
-    def promising(self, *, reach: float, best: float, enough: float, ahead: float) -> Mask:
+    def promising(self, *, reach: float, best: float, enough: float, ahead: float, patience: float) -> Mask:
         """Returns which starts have not arrived and may still pass the best by `ahead`."""
-        far = np.where(self.fresh, np.inf, PATIENCE * self.rise)  # B has no curvature at first
+        far = np.where(self.fresh, np.inf, patience * self.rise)  # B has no curvature at first
         bound = self.value + np.minimum(reach * self.slope, far)
         least = max(best, float(self.value.max())) + ahead
         return np.asarray((self.rise > enough) & (bound >= least) & (self.longest > SHORTEST))
