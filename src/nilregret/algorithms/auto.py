@@ -326,7 +326,7 @@ def _search(domain: Domain, context: Domain | None, *, limited: bool, several: b
     count = count_of_points(domain)
     if isinstance(domain, Arms) or search.dense(domain) or (count is not None and count <= search.candidates):
         return search
-    return replace(search, hasty=True)
+    return replace(search, candidates=512, mutations=128, hasty=True)
 
 
 def _limits(constraints: Any) -> tuple[int, Constraints | None, bool, Sequence[Constraints | NoWorse] | None]:
