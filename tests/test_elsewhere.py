@@ -155,7 +155,8 @@ def test_choices_and_whole_numbers(minimise):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"after": 3}, {"hope": 2.0}, {"stall": 0}, {"rest": 0}, {"until": -1}, {"otherwise": "search"}]
+    "wrong",
+    [{"after": 3}, {"hope": 2.0}, {"stall": 0}, {"rest": 0}, {"until": -1}, {"restarts": -1}, {"otherwise": "search"}],
 )
 def test_values_that_make_no_sense_are_refused(wrong):
     with pytest.raises(nr.errors.InvalidInput, match=next(iter(wrong))):

@@ -449,7 +449,7 @@ def _explore(
     if not leaves:
         return InTurn((first, single))
     again = () if budget is None or budget < AGAIN * LAST else (AskAgain(budget=budget, rounds=LAST),)
-    return InTurn((first, *again, Elsewhere(after=max(30, start + 20), otherwise=single)))
+    return InTurn((first, *again, Elsewhere(after=max(30, start + 20), otherwise=single, restarts=1)))
 
 
 def _score(

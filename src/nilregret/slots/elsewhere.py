@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, integer, number, settle, shown
-from .._utils.dataclass import dataclass, replace
+from .._utils.dataclass import dataclass, field, replace
 from .._utils.process_setting import with_one_thread
 from .._utils.randomness import Draws
 from ..domains.domain import Box, Space
@@ -29,8 +29,9 @@ from ..domains.search.designs import mutated
 from ..errors import InvalidInput
 from ..gp import AtPoints
 from ..gp.choice import posterior_at_points
+from ..gp.fitting import MOST_RESTARTS
 from ..kernels import Kernel
-from ..serialize import described
+from ..serialize import LATER, described
 from .base import Policy
 from .envelope import Envelope
 from .explore import COUNTED, MOST_ROUNDS, CoordinateSearch, Explore, Situation
@@ -168,6 +169,7 @@ class _Models(NamedTuple):
     policy: Policy
     seed: int
     kept: dict[Any, Any]
+    restarts: int | None
 
     def keep(self, name: str, arrays: tuple[Array, ...], make: Callable[[], Any]) -> Any:
         """Returns what `make` returns, which depends on the name and the arrays alone. It is made once."""
@@ -185,6 +187,10 @@ class _Models(NamedTuple):
         noise = float(np.sqrt(policy.regularization))
         found: Refitted = fitting(policy.kernel, points, rewards, policy.sides, noise=noise, seed=self.seed)
         return found
+
+    def fit_outside(self, points: Array, rewards: Array) -> Refitted:
+        """Returns kernel, noise and units for the answers outside of the basins."""
+        return self.fit(points, rewards, **({} if self.restarts is None else {"restarts": self.restarts}))
 
 
 @final
@@ -212,6 +218,7 @@ class Elsewhere(Explore):
         until: answers after which no phase begins, since a fit costs more than a trial may be worth.
         otherwise: search of single parameters, which decides its rounds where there is no phase. None for no such
             search.
+        restarts: number of random starts of each fit to the trials outside. None for that of the policy's fits.
     """
 
     after: int = 30
@@ -220,10 +227,13 @@ class Elsewhere(Explore):
     rest: int = 10
     until: int = 300
     otherwise: CoordinateSearch | None = None
+    restarts: int | None = field(default=None, metadata=LATER)
 
     def __post_init__(self) -> None:
         for name, low in (("after", FIRST + STILL), ("stall", 1), ("rest", 1), ("until", 0)):
             settle(self, **{name: integer(name, getattr(self, name), low=low, high=MOST_ROUNDS, why=COUNTED)})
+        if self.restarts is not None:
+            settle(self, restarts=integer("restarts", self.restarts, low=0, high=MOST_RESTARTS))
         settle(self, hope=number("hope", self.hope, low=0.0, high=1.0, why="It is a share of what was won so far."))
         if not isinstance(self.otherwise, CoordinateSearch | None):
             raise InvalidInput(f"`otherwise` is {shown(self.otherwise)}: it must be a `CoordinateSearch` or None.")
@@ -261,7 +271,7 @@ class Elsewhere(Explore):
             return None
         points, rewards = np.array([trial.point for trial in trials]), np.array([trial.reward for trial in trials])
         kept = {} if situation.kept is None else situation.kept
-        models = _Models(policy, situation.seed, kept)
+        models = _Models(policy, situation.seed, kept, self.restarts)
         phase = self._phase(models, points, rewards)
         return None if phase is None else _best_outside(models, phase, points, rewards, situation)
 
@@ -340,7 +350,7 @@ def _best_outside(models: _Models, phase: _Away, points: Array, rewards: Array, 
     outside, open_ = phase.outside(points), situation.open()
     seen = np.flatnonzero(outside[: phase.start + EVERY * ((len(points) - phase.start) // EVERY)])
     some = points[seen], rewards[seen]
-    fitted = models.keep("outside", some, partial(models.fit, *some))
+    fitted = models.keep(f"outside {models.restarts}", some, partial(models.fit_outside, *some))
     posterior = _posterior(fitted, points[outside], rewards[outside])
     means = posterior.mean(points[outside])
     if len(open_):
