@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import field
 from typing import NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
 
 from ..._utils.checks import Array, IndexArray, flag, integer, number, settle
-from ..._utils.dataclass import dataclass
+from ..._utils.dataclass import dataclass, field
 from ..._utils.randomness import Draws
 from ...serialize import LATER, described
 from ..domain import Box, Space
