@@ -23,6 +23,7 @@ def of_a_sum(**more):
     return study
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_the_parameter_that_matters_is_named_and_kept_until_the_study_changes():
     study = of_a_sum()
     found = importance_view(study)
