@@ -486,8 +486,8 @@ DEFECTS = (
     ),
     Defect(
         "study/transaction",
-        "if self._propensities and not enqueued and kept is None",
-        "if self._propensities and kept is None",
+        "if self.propensities and not enqueued and kept is None",
+        "if self.propensities and kept is None",
         "test_enqueue.py",
         "a propensity of a point that no policy drew",
     ),
