@@ -24,7 +24,6 @@ from .._utils.randomness import Randomness
 from ..domains.domain import Arms
 from ..domains.search.arms import best_on_grid
 from ..domains.search.boxes import AcquisitionFunction
-from ..domains.search.quasi_newton import between
 from ..errors import InvalidInput
 from ..serialize import described
 from ..theory.fronts import FAR_OUT, LEAST_STD, LOG_SQRT_2PI, MOST, log_distribution, log_h
@@ -566,4 +565,5 @@ def _standardized(envelope: Envelope, incumbent: float | None, margin: float) ->
             "reward, or pass the incumbent."
         )
     std = np.maximum(envelope.std, LEAST_STD)
-    return between((envelope.mean - incumbent - margin) / std, -MOST, MOST), std
+    z = (envelope.mean - incumbent - margin) / std
+    return np.minimum(np.maximum(z, -MOST), MOST), std  # in a third of the time of `np.clip` for few values

@@ -18,7 +18,6 @@ from ..._utils.randomness import Draws, Rng, sobol_points
 from ..domain import Arms, Box, Domain, Space, count_of_points, distinct
 from ..parameters import CHOSEN, Choice, Parameter
 from .feasible import kept, region, stratified
-from .quasi_newton import between
 
 SMALLEST, LARGEST = 10.0**-2.5, 10.0**-0.5  # steps of a mutation, as shares of a parameter's range
 MOST_LISTED = 2**16  # largest number of points of a space that are listed
@@ -164,7 +163,7 @@ def mutated(domain: Box | Space, centres: Array, count: int, rng: Draws) -> Arra
             unit[rows, columns.start + rng.integers(len(parameter.options), size=len(rows))] = 1.0
         else:
             moved = unit[rows, columns.start] + steps[rows] * rng.standard_normal(len(rows))
-            unit[rows, columns.start] = between(moved, 0.0, 1.0)
+            unit[rows, columns.start] = np.minimum(np.maximum(moved, 0.0), 1.0)
     return clipped(domain, low + unit * span, centres[np.arange(count) % len(centres)])
 
 
@@ -199,7 +198,7 @@ def _steps(count: int, rng: Draws) -> Array:
 
 def clipped(domain: Box | Space, points: Array, anchors: Array | None = None) -> Array:
     """Returns the nearest valid points of the domain, `(n, d)`, or those that keep its limits (see `feasible.kept`)."""
-    points = domain.snap(between(points, domain.lower, domain.upper))
+    points = domain.snap(np.minimum(np.maximum(points, domain.lower), domain.upper))
     return points if domain.limits is None else kept(domain, points, anchors)
 
 
