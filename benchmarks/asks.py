@@ -1,7 +1,7 @@
 """What an ask of `nr.auto` costs, and how well it searches.
 
-    python benchmarks/asks.py [searches|auto|example|options|best ...] --seeds 5 --sizes 20 60 200 1000 --asks 15
-        --example 300 --repeats 3
+    python benchmarks/asks.py [searches|auto|example|options|best|long ...] --seeds 5 --sizes 20 60 200 1000
+        --asks 15 --example 300 --repeats 3 --long 2000 5000 --jobs 1
 
 - searches: Hartmann's function of six dimensions with noise 0.05, a run of `--asks` for each seed and number of random
   observations known before. Printed is the score (log EI, nats) of the point that was found at every third trial, less
@@ -15,14 +15,20 @@
   least of `--repeats`.
 - best: CPU time of `study.best()` over that of the round before it, medians of 15 rounds, and again when nothing was
   told since. Warped rewards and limits on 100 arms, 10 contexts of 100 arms, and a space.
+- long: `--asks` rounds after `--long` trials, half of them at random and half around their best, noise 0.05. Starts of
+  the search climb by the 250 most related points, or by all, as by default ("exact"). Printed is the CPU time of an ask
+  without a fit (median), its ratio to an ask after 200 trials, the regret of the best trial by the posterior mean, and
+  the difference of its logarithm (base 10) to that of the exact search, with the standard error over seeds.
 """
 
 import statistics
 import time
+from dataclasses import replace
 from unittest import mock
 
 import bench
 import numpy as np
+from benchmarks.tuning_parts.functions import ackley_10, levy
 from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.spatial.distance import pdist, squareform
 
@@ -36,6 +42,7 @@ LONG = PointSearch(candidates=4096, around=1000, starts=16, evaluations=60, muta
 HOUR, PRICE = nr.Space(hour=nr.Float(0, 24)), nr.Space(price=nr.Float(1, 9))
 PRICES = np.linspace(1, 9, 401)
 OPTIONS = (5, 10, 100, 500, 1000)
+RELATED = 250
 
 
 def reward(points, rng):
@@ -205,7 +212,55 @@ def of_a_round(policy, size):
     return first / whole, again / whole
 
 
-PARTS = (searches, auto, example, options, best)
+def values(formula, points):
+    """Returns the values at points `(n, d)` of a function of parameters by name."""
+    return np.array([formula({f"x{i}": x for i, x in enumerate(point)}) for point in points])
+
+
+WORLDS = {  # by name: function, sides of the box, dimension, maximum
+    "Hartmann-6": (hartmann6, (0.0, 1.0), 6, hartmann6.best),
+    "Levy-6": (lambda points: values(levy, points), (-10.0, 10.0), 6, 0.0),
+    "Ackley-10": (lambda points: values(ackley_10, points), (-10.0, 15.0), 10, 0.0),
+}
+
+
+def continued(world, n, related, seed, asks):
+    """Returns the regret of the best trial of a run after n trials, and the median ms of an ask without a fit."""
+    function, (low, high), d, best = WORLDS[world]
+    rng = np.random.default_rng([n, seed])
+    points = low + (high - low) * rng.uniform(size=(n, d))
+    found = points[: n // 2][function(points[: n // 2]).argmax()]
+    points[n // 2 :] = found + 0.05 * (high - low) * rng.standard_normal((n - n // 2, d))
+    points = np.clip(points, low, high)
+    policy = nr.auto(nr.Box(np.full(d, low), np.full(d, high)))
+    study = bench.quiet(policy.using(search=replace(policy.search, related=related)), seed=seed)
+    for point, value in zip(points, function(points) + NOISE * rng.standard_normal(n), strict=True):
+        study.add(point, value)
+    times = []
+    for _ in range(asks):
+        (seconds,), trial = bench.timed(study.ask)
+        times += [] if trial.fits else [1e3 * seconds]
+        study.tell(trial, function(trial.point[None])[0] + NOISE * rng.standard_normal())
+    return best - function(study.best().point[None])[0], statistics.median(times)
+
+
+def long(given):
+    short = continued("Hartmann-6", 200, RELATED, 0, given.asks)[1]
+    rows = []
+    for world in WORLDS:
+        for n in given.long:
+            tasks = [(world, n, related, seed, given.asks) for related in (RELATED, 0) for seed in range(given.seeds)]
+            found = np.reshape(bench.mapped(given.jobs, continued, tasks), (2, given.seeds, 2))
+            (own, exact), (ms, of_exact) = found[..., 0], np.median(found[..., 1], axis=1)
+            apart = np.log10(np.maximum(own, 1e-9)) - np.log10(np.maximum(exact, 1e-9))
+            rows.append([
+                world, n, ms, of_exact, ms / short, own.mean(), exact.mean(), apart.mean(), bench.error(apart)
+            ])  # fmt: skip
+    head = ["", "trials", "ms of an ask", "exact", "over 200 trials", "regret", "exact", "log10 apart", "error"]
+    bench.table("", head, rows, floatfmt=("", "", ".1f", ".1f", ".1f", ".4f", ".4f", "+.3f", ".3f"))
+
+
+PARTS = (searches, auto, example, options, best, long)
 
 
 @bench.command(__doc__)

@@ -8,6 +8,7 @@ from nilregret.domains.search.boxes import AcquisitionFunction, PointSearch
 from nilregret.domains.search.quasi_newton import ascend
 from nilregret.gp import PointBelief, PointPosterior
 from nilregret.gp.choice import posterior_at_points
+from nilregret.study.stored import portable
 
 
 def test_slopes_beyond_all_numbers_are_climbed_all_the_same():
@@ -122,3 +123,90 @@ def test_pending_trials_shrink_the_rough_deviation_and_leave_the_mean():
     mean, std = belief.predict_roughly(points)
     np.testing.assert_allclose(mean, belief.mean(points), atol=1e-9)
     assert (std >= belief.predict(points)[1] - 1e-7).all()
+
+
+def test_climbs_by_related_points_have_exact_means_and_deviations_between_the_exact_and_those_of_these_points():
+    exact, starts = known_posterior(320), np.random.default_rng(3).uniform(size=(7, 6))
+    given, around = exact.related(starts, 30), np.concatenate([starts, starts + 0.05])
+    part = PointPosterior(exact.kernel, 6, 1e-3)
+    part.extend(exact.points[given.near], np.zeros(30))
+    mean, std = exact.predict_roughly(around, given=given)
+    exact_mean, least = exact.predict(around)
+    np.testing.assert_allclose(mean, exact_mean, atol=1e-9)
+    np.testing.assert_allclose(std[:7], least[:7], rtol=1e-4)
+    assert (std[7:] > least[7:]).all()
+    assert (std[7:] < part.predict(around)[1][7:]).all()
+    at, step = exact.gradients(around, given=given), 1e-6
+    np.testing.assert_allclose(at.std, std, rtol=1e-9)
+    for column, moved in enumerate(step * np.eye(6)):
+        high, low = (exact.predict_roughly(around + sign * moved, given=given) for sign in (1, -1))
+        np.testing.assert_allclose(at.mean_gradient[:, column], (high[0] - low[0]) / (2 * step), atol=1e-5)
+        np.testing.assert_allclose(at.std_gradient[:, column], (high[1] - low[1]) / (2 * step), atol=1e-4)
+
+
+SPACES = {
+    "box": nr.Box([0] * 4, [1] * 4),
+    "mixed": nr.Space(a=nr.Float(0, 1), b=nr.Float(1, 9, log=True), c=nr.Int(0, 40), d=nr.Choice("x", "y")),
+}
+
+
+class TestRelatedPoints:
+    """A search that climbs by few related points, on studies of 320 trials."""
+
+    def played(self, policy, *, rounds=8):
+        """Returns a study with 320 trials and so many rounds more, two of them open."""
+        study, rng = nr.Study(policy, seed=3), np.random.default_rng(0)
+        domain = policy.domain
+        known = domain.lower + rng.uniform(size=(320, domain.dimension)) * (domain.upper - domain.lower)
+        for point in domain.snap(known):
+            study.add(point, self.reward(point))
+        self.go_on(study, rounds)
+        return study
+
+    def reward(self, point):
+        return float(np.round(-np.sum((point[:3] - 0.4) ** 2) + 0.01 * np.cos(40.0 * point[0]), 6))
+
+    def go_on(self, study, rounds):
+        for _ in range(rounds):
+            study.ask()
+            for trial in [trial for trial in study.trials if trial.state == "pending"][:-2]:
+                study.tell(trial, self.reward(trial.point))
+
+    def climbing(self, space, related):
+        policy = nr.auto(SPACES[space], parallel=3)
+        search = nr.slots.PointSearch(mutations=64, incumbents=5, apart=0.001, related=related)
+        return policy.using(search=search, refit=None)
+
+    @pytest.mark.parametrize("space", SPACES)
+    def test_a_replayed_study_decides_and_explains_the_same(self, space):
+        study = self.played(self.climbing(space, 30), rounds=5)
+        again = portable(study)()  # a replay of its record
+        for each in (study, again):
+            self.go_on(each, 3)
+        for one, other in zip(study.trials, again.trials, strict=True):
+            np.testing.assert_array_equal(one.point, other.point)
+        assert all(again.explain(trial.number).repeated for trial in again.trials[-6:])
+
+    def test_the_point_found_is_valued_by_all_trials(self, monkeypatch):
+        found = []
+        maximize = PointSearch.maximize
+
+        def watched(self, surface, *args, **more):
+            result = maximize(self, surface, *args, **more)
+            found.append((result.value, float(surface.values(result.point[None])[0])))
+            return result
+
+        monkeypatch.setattr(PointSearch, "maximize", watched)
+        some, every = (self.played(self.climbing("box", related)) for related in (30, 0))
+        assert found
+        assert all(value == pytest.approx(exact, abs=1e-9) for value, exact in found)
+        assert [trial.point.tolist() for trial in some.trials] != [trial.point.tolist() for trial in every.trials]
+
+    def test_there_must_be_more_than_ten_times_as_many_points(self):
+        some, every = (self.played(self.climbing("box", related)) for related in (33, 0))
+        np.testing.assert_array_equal([trial.point for trial in some.trials], [trial.point for trial in every.trials])
+
+    def test_a_search_on_record_without_the_word_climbs_by_all(self):
+        assert "related" not in nr.serialize.to_plain(PointSearch())
+        assert nr.serialize.from_plain({"type": "PointSearch"}).related == 0
+        assert nr.gp_ucb(SPACES["box"], nr.Matern(2.5, 0.5), noise=0.1).search.related == 0

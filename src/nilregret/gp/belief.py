@@ -28,11 +28,13 @@ from .arms import ArmIndices, ArmPosterior
 from .binomial_counts import RatePosterior
 from .drifting import Chain, OutOfSequencePosterior
 from .mixture import AnyPath, Averaged, AveragedArms, AveragedPoints, path_of
-from .points import PointPosterior
+from .points import PointPosterior, Related
 from .protocol import AtPoints, Gradients, Posterior, RevisablePosterior
 from .tidal import TidalPosterior
 
 P = TypeVar("P", bound=Posterior)
+
+MORE = 10  # multiple of some points that all points must exceed for predictions by some to pay
 
 
 def _variance_only(posterior: P, observed: P) -> P:
@@ -351,14 +353,27 @@ class PointBelief(Belief[AtPoints | AveragedPoints]):
         return self.observed.mean(cells), spread.predict(cells)[1]
 
     @property
-    def predict_roughly(self) -> Callable[[Array], tuple[Array, Array]] | None:
-        """A function of rows that returns the mean and an approximate std, or None if `predict` is as quick."""
+    def predict_roughly(self) -> Callable[..., tuple[Array, Array]] | None:
+        """A function of rows that returns the mean and an approximate std, or None if `predict` is as quick.
+
+        Its argument `given` is that of `PointPosterior.predict_roughly`.
+        """
         spread, weights = self.spread, self.weights
         if not isinstance(spread, PointPosterior) or not spread.large:
             return None
         if weights is None and spread is not self.observed:
             return None
         return partial(spread.predict_roughly, weights=weights)
+
+    def related(self, rows: Array, count: int) -> Related | None:
+        """Returns `count` observed points from which the std around rows `(m, d)` is computed roughly.
+
+        None if there are not more than `MORE` times as many, or if `predict_roughly` is None.
+        """
+        spread = self.spread
+        if self.predict_roughly is None or not isinstance(spread, PointPosterior) or spread.rank <= MORE * count:
+            return None
+        return spread.related(rows, count)
 
     @property
     def leading(self) -> Callable[[Array, Array], Array | None] | None:
@@ -401,11 +416,16 @@ class PointBelief(Belief[AtPoints | AveragedPoints]):
         """Returns the derivatives at rows `(n, d)` by the targets at k others, `(n, k)`."""
         return self.observed.cross_covariance(cells, np.array(others)) / self.observed.regularization
 
-    def gradients(self, rows: Array) -> Gradients:
-        """Returns mean and standard deviation at rows `(n, d)`, with their gradients."""
+    def gradients(self, rows: Array, given: Related | None = None) -> Gradients:
+        """Returns mean and standard deviation at rows `(n, d)`, with their gradients.
+
+        Args:
+            rows: `(n, d)`.
+            given: the points from which the std is computed (see `related`), in place of all observed ones.
+        """
         spread = self.spread
-        if (weights := self.weights) is not None:
-            return cast(PointPosterior, spread).gradients(rows, weights=weights)
+        if (weights := self.weights) is not None or given is not None:
+            return cast(PointPosterior, spread).gradients(rows, weights=weights, given=given)
         at = spread.gradients(rows)
         if spread is self.observed:
             return at

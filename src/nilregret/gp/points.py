@@ -28,7 +28,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from typing import Self, final
+from typing import NamedTuple, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,37 @@ from .triangle import GrowingTriangle, Rotations
 MOST_ROTATIONS = 64  # largest number of rotations kept for `CandidateMoments`, which otherwise starts again
 LOCAL, LARGE = 64, 300  # observed points used by a rough prediction, and of which there must be for it to pay
 CHUNK = 2048  # points predicted at a time, which bounds the memory of a prediction
+
+
+SHARP = 1e-8  # share of the prior variance by which a rough variance may miss where it is exact
+
+
+class Related(NamedTuple):
+    """Observed points from which standard deviations are computed roughly, and points Z at which these are exact.
+
+    With c = (k(near, x), W^T k(U, x)) and A = ((M_near, k(near, Z)), (k(Z, near), k(Z, U) W)) the variance is at most
+    k(x, x) - c^T A^{-1} c: the share of k(x)^T M^{-1} k(x) in the span of the columns of I_near and W.
+
+    Attributes:
+        near: positions of these observed points among the distinct points, ascending, `(k,)`.
+        weights: W = M^{-1} k(U, Z), `(n, z)`.
+        factor: the factor of A.
+    """
+
+    near: IndexArray
+    weights: Array
+    factor: GrowingTriangle
+
+    def rows(self, cross: Array) -> Array:
+        """Returns the root of A^{-1} times c, `(k + z, m)`, by covariances with all points `(n, m)`."""
+        return self.factor.solve(np.concatenate([cross[self.near], self.weights.T @ cross]))
+
+    def transposed(self, rows: Array) -> Array:
+        """Returns weights of all points in place of M^{-1} k(U, x), `(n, m)`, by the result of `rows`."""
+        found = self.factor.solve_transposed(rows)
+        result = np.asarray(self.weights @ found[len(self.near) :])
+        result[self.near] += found[: len(self.near)]
+        return result
 
 
 @final
@@ -255,23 +286,38 @@ class PointPosterior(AtPoints, CountingPosterior):
         """True if `predict_roughly` is much quicker than `predict`."""
         return self.rank >= LARGE
 
-    def predict_roughly(self, points: npt.ArrayLike, *, weights: Array | None = None) -> tuple[Array, Array]:
+    def related(self, points: npt.ArrayLike, count: int) -> Related:
+        """Returns the `count` observed points to which the prior relates Z, `(z, d)`, most. O(n^2) for each of Z."""
+        cross = self.kernel(self.points, points)
+        near, _, factor = self._related(cross, count)
+        half = self._factor.solve(cross)
+        rows = factor.solve(cross[near])
+        ridge = SHARP * self.kernel.diagonal(points_array("points", points))
+        factor.extend(rows.T.copy(), half.T @ half - rows.T @ rows, ridge)
+        return Related(near, self._factor.solve_transposed(half), factor)
+
+    def _related(self, cross: Array, count: int) -> Related:
+        related = np.einsum("ij,ij->i", cross, cross)
+        near = np.sort(np.argpartition(related, -count)[-count:])
+        some, factor = self.points[near], GrowingTriangle()
+        factor.extend(np.zeros((len(near), 0)), self.kernel(some, some), self.regularization / self.plays[near])
+        return Related(near, np.zeros((self.rank, 0)), factor)
+
+    def predict_roughly(
+        self, points: npt.ArrayLike, *, weights: Array | None = None, given: Related | None = None
+    ) -> tuple[Array, Array]:
         """Returns the mean and an upper bound of the standard deviation at `(m, d)` points, each `(m,)`. O(n) a point.
 
-        The bound is the standard deviation given the `LOCAL` observed points to which the prior relates these points
-        most.
+        The bound is the standard deviation given some observed points only (see `Related`).
 
         Args:
             points: `(m, d)`.
             weights: the mean is k(x)^T `weights`, `(n,)`, in place of k(x)^T alpha.
+            given: these points. None for the `LOCAL` ones to which the prior relates `points` most.
         """
         X = points_array("points", points, dimension=self.dimension)
         cross = self.kernel(self.points, X)
-        related = np.einsum("ij,ij->i", cross, cross)
-        near = np.sort(np.argpartition(related, -LOCAL)[-LOCAL:])
-        some, factor = self.points[near], GrowingTriangle()
-        factor.extend(np.zeros((len(near), 0)), self.kernel(some, some), self.regularization / self.plays[near])
-        rows = factor.solve(cross[near])
+        rows = (given or self._related(cross, LOCAL)).rows(cross)
         variance = self.kernel.diagonal(X) - np.einsum("ij,ij->j", rows, rows)
         alpha = self.weights if weights is None else weights
         return alpha @ cross, np.sqrt(np.maximum(variance, 0.0))
@@ -282,20 +328,24 @@ class PointPosterior(AtPoints, CountingPosterior):
         both = np.broadcast_to(self.weights, (len(X), self.rank))
         return self.weights @ self.kernel(self.points, X), self.kernel.input_gradient(X, self.points, both)
 
-    def gradients(self, points: npt.ArrayLike, *, weights: Array | None = None) -> Gradients:
+    def gradients(
+        self, points: npt.ArrayLike, *, weights: Array | None = None, given: Related | None = None
+    ) -> Gradients:
         """Returns mean and std at `(m, d)` points with their gradients, by two substitutions for all points.
 
         Args:
             points: `(m, d)`.
             weights: the mean is k(x)^T `weights`, `(n,)`, in place of k(x)^T alpha.
+            given: the points from which the std is computed, in place of all observed ones.
         """
         X = points_array("points", points, dimension=self.dimension)
         alpha = self.weights if weights is None else weights
         cross, pullback = self.kernel.cross_and_pullback(self.points, X)
-        rows = self._factor.solve(cross)
+        rows = self._factor.solve(cross) if given is None else given.rows(cross)
         std = np.sqrt(np.maximum(self._prior_variance(X) - np.einsum("ij,ij->j", rows, rows), 0.0))
+        solved = self._factor.solve_transposed(rows) if given is None else given.transposed(rows)
         both = np.empty((2, *cross.T.shape))  # one call for both gradients, since most are small
-        both[0], both[1] = alpha, self._factor.solve_transposed(rows).T  # M^{-1} k(U, X)
+        both[0], both[1] = alpha, solved.T  # M^{-1} k(U, X)
         mean_gradient, covariance_gradient = pullback(both)
         prior_gradient = self.kernel.diagonal_gradient(X) if self.kernel.variance is None else 0.0
         variance_gradient = prior_gradient - 2.0 * covariance_gradient

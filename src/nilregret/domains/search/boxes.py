@@ -38,12 +38,15 @@ class AcquisitionFunction(NamedTuple):
         resolution: difference of values that does not matter. With 0, a search ends at a small share of their range.
         rough: maps points `(m, d)` to approximate values `(m,)`, by which many points are ranked before the best of
             them are valued. None if nothing is much cheaper than `values`.
+        near: maps starts `(m, d)` and a number of trials to an approximation around these starts, by which they climb.
+            The approximation is None if the function itself is as cheap.
     """
 
     values: Callable[[Array], Array]
     slopes: Callable[[Array], tuple[Array, Array]]
     resolution: float = 0.0
     rough: Callable[[Array], Array] | None = None
+    near: Callable[[Array, int], AcquisitionFunction | None] | None = None
 
 
 MILD = (1e-100, 1e100)  # ranges of scores whose squares neither vanish nor overflow
@@ -107,6 +110,11 @@ class PointSearch:
             border.
         hasty: True to end the quasi-Newton steps of a start once the next one promises too little. Then it has two
             hundredths of an expected improvement left to gain, or does not come up to the best start.
+        related: number of distinct points by which starts climb, once there are more than ten times as many. They are
+            those that the kernel relates most to the starts. Standard deviations on the way are given these points
+            alone, but exact at the starts. Means are given all points, and so are the scores of the starts and of the
+            ends. With 0 everything is. Scores of other quantities, constraints and several objectives always are given
+            all points.
     """
 
     candidates: int = 1024
@@ -117,6 +125,7 @@ class PointSearch:
     incumbents: int = 1
     apart: float = 0.0
     hasty: bool = field(default=False, metadata=LATER)
+    related: int = field(default=0, metadata=LATER)
 
     def __post_init__(self) -> None:
         lowest = (
@@ -126,6 +135,7 @@ class PointSearch:
             ("evaluations", 1),
             ("mutations", 0),
             ("incumbents", 1),
+            ("related", 0),
         )
         for name, low in lowest:
             settle(self, **{name: integer(name, getattr(self, name), low=low, high=MOST_LOOKS)})
@@ -275,9 +285,26 @@ class PointSearch:
         self, surface: AcquisitionFunction, domain: Box | Space, at: Array, values: Array, *, best: float,
         spacing: float, unit: float, worth: npt.NDArray[np.bool_],
     ) -> Found:  # fmt: skip
-        """Alternates gradients in real columns with local search in others until neither improves."""
-        real = real_columns(domain)
-        at, values, counted, moving = at.copy(), values.copy(), 0, np.arange(len(at))
+        """Returns the best end of some starts, which climb by the score or by approximations around them."""
+        local = None if surface.near is None or not self.related else surface.near(at, self.related)
+        at, values = at.copy(), values.copy()
+        counted = self._alternate(
+            local or surface, domain, at, values, best=best, spacing=spacing, unit=unit, worth=worth
+        )  # fmt: skip
+        if local is not None:
+            values = surface.values(at)
+        top = int(values.argmax())
+        return Found(at[top], float(values[top]), counted)
+
+    def _alternate(
+        self, surface: AcquisitionFunction, domain: Box | Space, at: Array, values: Array, *, best: float,
+        spacing: float, unit: float, worth: npt.NDArray[np.bool_],
+    ) -> int:  # fmt: skip
+        """Alternates gradients in real columns with local search in others until neither improves, in place.
+
+        Returns the number of points evaluated.
+        """
+        real, counted, moving = real_columns(domain), 0, np.arange(len(at))
         for _ in range(MOST_ALTERNATIONS):
             if real.any() and domain.limits is not None:
                 first = moving[np.argsort(-values[moving], kind="stable")[: self.starts]]
@@ -293,8 +320,7 @@ class PointSearch:
             counted += tried
             if not len(moving):
                 break
-        top = int(values.argmax())
-        return Found(at[top], float(values[top]), counted)
+        return counted
 
     def _climb(
         self, surface: AcquisitionFunction, domain: Box | Space, at: Array, values: Array, who: npt.NDArray[np.intp],

@@ -13,6 +13,7 @@ from ..._utils.checks import Array, IndexArray
 from ...domains.domain import Arms, Domain
 from ...domains.search.boxes import AcquisitionFunction, coarse
 from ...gp import PointBelief
+from ...gp.points import Related
 from ...slots.acquisition import LOG_RESOLUTION, Known, PointView, Pointwise
 from ...slots.envelope import Envelope
 from ...slots.propensities import ScoreLaw
@@ -262,15 +263,21 @@ class PointRound(PointView):
         best = self._question.best_reward(self._question.context)
         return self._question.units.center if best is None else best
 
-    def surface(self, score: Pointwise, incumbent: float | None) -> AcquisitionFunction:
-        """Returns the acquisition function of a score of mean and standard deviation, with its gradients."""
+    def surface(self, score: Pointwise, incumbent: float | None, given: Related | None = None) -> AcquisitionFunction:
+        """Returns the acquisition function of a score of mean and standard deviation, with its gradients.
+
+        Args:
+            score: of bounds.
+            incumbent: the value to improve on, or None.
+            given: the points from which the std is computed, in place of all observed ones.
+        """
 
         def values(points: Array) -> Array:
             return self._engine.without_failed(points, score(self.envelope(points), incumbent))
 
         def slopes(points: Array) -> tuple[Array, Array]:
             question = self._question
-            at = self._belief.gradients(self._engine.rows(question.context, points))
+            at = self._belief.gradients(self._engine.rows(question.context, points), given)
             mean, std = question.units.rewards(at.mean, at.std)
             envelope = question.bounds(mean, std)
             scores, by_mean, by_std = score.with_partials(envelope, incumbent) or self._differences(
@@ -282,16 +289,26 @@ class PointRound(PointView):
         if not self._question.bounds.pointwise:
             return self.without_slopes(values)
         resolution = LOG_RESOLUTION if getattr(score, "logarithm", False) else 0.0
-        return AcquisitionFunction(values, slopes, resolution, self._rough(score, incumbent))
+        rough = self._rough(score, incumbent, given)
+        if given is not None and rough is not None:
+            return AcquisitionFunction(rough, slopes, resolution)
 
-    def _rough(self, score: Pointwise, incumbent: float | None) -> Callable[[Array], Array] | None:
+        def near(points: Array, count: int) -> AcquisitionFunction | None:
+            some = self._belief.related(self._engine.rows(self._question.context, points), count)
+            return None if some is None else self.surface(score, incumbent, some)
+
+        return AcquisitionFunction(values, slopes, resolution, rough, near)
+
+    def _rough(
+        self, score: Pointwise, incumbent: float | None, given: Related | None
+    ) -> Callable[[Array], Array] | None:
         """Returns the scores of approximate predictions, or None if exact predictions are as quick."""
         question, predict = self._question, self._belief.predict_roughly
         if predict is None:
             return None
 
         def rough(points: Array) -> Array:
-            moments = predict(self._engine.rows(question.context, points))
+            moments = predict(self._engine.rows(question.context, points), given=given)
             return self._engine.without_failed(
                 points, score(question.bounds(*question.units.rewards(*moments)), incumbent)
             )
