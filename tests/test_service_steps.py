@@ -59,6 +59,7 @@ def test_a_decision_reports_and_is_stopped(client):
     for line in ('nilregret_trials{state="stopped",study="shop",tenant="default"} 1.0', "answers_total{study"):
         assert line in text
     assert text.count('answers_total{study="shop",tenant="default"} 2.0') == 2  # of the record, and of the process
+    assert 'repeated_requests_total{study="shop",tenant="default"} 2.0' in text  # a report and a stop
     exported = client.get(f"{AT}/export", format="jsonl")[1]
     assert b'"steps":[[1,0.5],[4,0.75]]' in exported.replace(b" ", b"")
 

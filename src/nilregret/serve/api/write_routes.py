@@ -126,7 +126,9 @@ async def report(service: Service, request: ParsedRequest) -> ASGIApp:
     worker, step = await request.worker(service), request.path["step"]
     which = service.ids.which(request.caller.tenant, worker.stored, request.path["id"])
     whole, most = whole_in(step, digits=30), service.settings.limits.reports
-    verdict = await worker.run(Report(which, step if whole is None else whole, request.body.value, most))
+    verdict, again = await worker.run(Report(which, step if whole is None else whole, request.body.value, most))
+    if again:
+        service.metrics.count_repeated(worker)
     return json_of(m.StepSaid(verdict in GOING, verdict))
 
 

@@ -127,17 +127,21 @@ class Metrics:
         """Returns the latencies of an operation. `observe` adds one."""
         return self._latency.labels(operation)
 
+    def count_repeated(self, worker: StudyWorker) -> None:
+        """Counts a request that said nothing new."""
+        self._repeated.labels(worker.tenant, worker.name).inc()
+
     def count_decisions(self, worker: StudyWorker, count: int, *, again: bool) -> None:
         """Counts decisions, or a retry of their request."""
         if again:
-            self._repeated.labels(worker.tenant, worker.name).inc()
+            self.count_repeated(worker)
         else:
             self._decisions.labels(worker.tenant, worker.name).inc(count)
 
     def count_answer(self, worker: StudyWorker, result: TellResult) -> None:
         """Counts the answer to a decision, unless a part or all of it is not new."""
         if result.again:
-            self._repeated.labels(worker.tenant, worker.name).inc()
+            self.count_repeated(worker)
         if result.new:
             self._answers.labels(worker.tenant, worker.name).inc()
         if result.new and result.late:
@@ -145,7 +149,10 @@ class Metrics:
 
     def count_observations(self, worker: StudyWorker, count: int, *, again: bool) -> None:
         """Counts observations, or a retry of their request."""
-        (self._repeated if again else self._observations).labels(worker.tenant, worker.name).inc(1 if again else count)
+        if again:
+            self.count_repeated(worker)
+        else:
+            self._observations.labels(worker.tenant, worker.name).inc(count)
 
     def text(self, tenant: str | None) -> bytes:
         """Returns the metrics of a tenant's studies, or of all studies and of the process for None. Reads studies."""

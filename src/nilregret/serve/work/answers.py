@@ -195,8 +195,10 @@ class End(NamedTuple):
             if after is not None:
                 return after
             _require_none_collected(worker, transaction, known)
+            order = transaction.order
             trial = self.record(transaction, known.number, reason)
-            return tell_result(worker, transaction.trials, trial)._replace(new=known.open and not trial.open)
+            result = tell_result(worker, transaction.trials, trial)
+            return result._replace(new=known.open and not trial.open, again=transaction.order == order)
 
         return action
 
@@ -215,10 +217,10 @@ class Report(NamedTuple):
         return _note_keys(worker, self.which, DEFAULTED)
 
     def prepare(self, worker: StudyWorker) -> Action:
-        """Checks step and value, and returns the action that records them."""
+        """Checks step and value. Returns the action that records them, and says its verdict and if they are a retry."""
         step, value = about("value", worker.study.inputs.report, self.step, self.value)
 
-        def action(transaction: Transaction) -> str:
+        def action(transaction: Transaction) -> tuple[str, bool]:
             known = trial_of(worker, transaction, self.which)
             if _after_default(transaction, known) is not None:
                 raise Problem(
@@ -231,7 +233,9 @@ class Report(NamedTuple):
                     422, "refused", f"This decision has reported {self.most:,} times, and this service takes no more "
                     "of one decision; nothing was recorded. Report fewer of the steps, such as every tenth.",
                 )  # fmt: skip
-            return transaction.report(known.number, step, value)[1]
+            order = transaction.order
+            verdict = transaction.report(known.number, step, value)[1]
+            return verdict, transaction.order == order
 
         return action
 
