@@ -63,6 +63,7 @@ PRINTED = {  # by a command with a small budget
     "limits_fuzz.py play --first 0 --count 6 --auto 6": "trials outside by more than 1e-09",
     "limits.py --half known --problems glaze --methods random tpe --trials 3 --seeds 2": "0 of 6 trials outside",
     "deployment.py --restarts 1 --kills 1 --copies 2 --seconds 0.3 --clients 2": "\n0 wrong in all",
+    "soak.py --quick": " services, 0 wrong in all",
     "attack.py service --count 90 --slow 4": "0 let in, 0 faults in all",
     "attack.py schema --count 110": " 0 server errors, 0 kinds of answers that do not fit",
     "attack.py hostile --count 20 --rows 20": " 0 executions, 0 foreign exceptions, 0 silent",

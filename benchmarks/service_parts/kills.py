@@ -7,7 +7,7 @@ import time
 
 import nilregret as nr
 
-from .servers import Connection, Server
+from .servers import Persistent, Server
 
 REPORTING = 0.2  # how often a decision reports steps
 OFTEN, MANY = 0.004, 1000  # how often so many decisions are asked for at once, which takes several transactions
@@ -28,14 +28,15 @@ class Worker(threading.Thread):
     def __init__(self, name, ports, stop, seed, study="shop", token=None, *, collecting=False):
         super().__init__(daemon=True)
         self.collecting, self.metrics = collecting, {}
-        self.label, self.ports, self.stop, self.rng = name, ports, stop, random.Random(seed)
-        self.study, self._at, self._token = study, f"/v1/studies/{study}", token
-        self.decisions, self.told, self.wrong, self.retries, self.error = {}, {}, [], 0, None
+        self.label, self.stop, self.rng = name, stop, random.Random(seed)
+        self.study, self._at = study, f"/v1/studies/{study}"
+        self._http = Persistent(ports, self.rng, token)
+        self._until = self._http.until
+        self.decisions, self.told, self.wrong, self.error = {}, {}, [], None
         self.curves, self.stopped = {}, set()
 
     def run(self):
         try:
-            self._connections = [Connection(port, self._token) for port in self.ports]
             turn = 0
             while not self.stop.is_set():
                 self._round(f"{self.label}-{turn}")
@@ -43,8 +44,11 @@ class Worker(threading.Thread):
         except BaseException as error:  # a thread's error must reach whoever waits for it
             self.error = error
         finally:
-            for connection in self._connections:
-                connection.close()
+            self._http.close()
+
+    @property
+    def retries(self):
+        return self._http.retries
 
     def _round(self, key):
         many = not self.collecting and self.rng.random() < OFTEN
@@ -87,8 +91,7 @@ class Worker(threading.Thread):
         key = f"{self.label}-end"
         said = self._until("POST", f"{self._at}/decisions", {}, 201, key)["decisions"]
         self.decisions |= {(key, each["number"]): each for each in said}
-        for connection in self._connections:
-            connection.close()
+        self._http.close()
 
     def _reported(self, decision):
         """Whether a decision was stopped after its reports, some of which are sent twice."""
@@ -108,21 +111,6 @@ class Worker(threading.Thread):
                 self.wrong.append((number, "was not stopped"))
         self.stopped.add(number)
         return True
-
-    def _until(self, method, path, body, wanted, key=None):
-        while True:
-            try:
-                status, said = self.rng.choice(self._connections).send(method, path, body, key)
-            except (OSError, ValueError):  # a proxy's error is no JSON
-                self.retries += 1
-                time.sleep(0.01)
-                continue
-            if status == wanted:
-                return said
-            if status < 500:
-                raise AssertionError(f"{method} {path} {key}: {status} {said}")
-            self.retries += 1
-            time.sleep(0.01)
 
 
 def run(url, *, kills, servers=2, workers=4, every=0.5, seed=0):

@@ -116,3 +116,44 @@ class Connection:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
+
+
+class Persistent:
+    """Connections to several servers, to any of which a request is sent again until it is answered.
+
+    Args:
+        ports: of the servers, a list that may change.
+        rng: chooses the server.
+        token: of the caller, if the servers ask for one.
+        heard: called with the operation and the seconds of each request that was answered at once.
+    """
+
+    def __init__(self, ports, rng, token=None, *, heard=None):
+        self.retries, self._rng, self._heard = 0, rng, heard
+        self._connections = [Connection(port, token) for port in ports]
+
+    def until(self, method, path, body, wanted, key=None):
+        """Returns the JSON of the answer, whose status is `wanted` or among several.
+
+        Raises:
+            AssertionError: the answer is an error of the caller.
+        """
+        retries, began = self.retries, time.monotonic()
+        wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+        while True:
+            try:
+                status, said = self._rng.choice(self._connections).send(method, path, body, key)
+            except (OSError, ValueError):  # a proxy's error is no JSON
+                status = 500
+            if status in wanted:
+                if self._heard is not None and self.retries == retries:
+                    self._heard(path.rpartition("/")[2], time.monotonic() - began)
+                return said
+            if status < 500:
+                raise AssertionError(f"{method} {path} {key}: {status} {said}")
+            self.retries += 1
+            time.sleep(0.01)
+
+    def close(self):
+        for connection in self._connections:
+            connection.close()
