@@ -53,7 +53,7 @@ html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_search_scorer = str(Path(__file__).parent / "_static" / "scorer.js")
 html_show_copyright = html_show_sphinx = False
-html_show_sourcelink = html_copy_source = False
+html_show_sourcelink = html_copy_source = html_use_index = False
 copybutton_exclude = ".linenos, .gp, .go"  # prompts and outputs are not copied
 copybutton_selector = "div:not(.output) > div.highlight pre"
 linkcode_resolve = links.source

@@ -102,8 +102,11 @@ def test_reasons_are_shown(pages, kind):
 
 
 def test_a_score_is_named_in_words(pages):
-    assert "Score (Upper confidence bound)" in pages.get(at("of_arms") + "/trials/3/why").text
-    assert "Score (Expected improvement, its logarithm)" in pages.get(at("of_a_space") + "/trials/11/why").text
+    assert 'Score <span class="under">Upper confidence bound<' in pages.get(at("of_arms") + "/trials/3/why").text
+    assert (
+        'Score <span class="under">Expected improvement, its logarithm<'
+        in pages.get(at("of_a_space") + "/trials/11/why").text
+    )
 
 
 def test_the_list_has_the_studies_and_the_first_address_leads_there(pages):

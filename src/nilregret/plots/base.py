@@ -50,7 +50,7 @@ class Theme(NamedTuple):
 THEMES = {
     "light": Theme("#1f2429", "#d9dee3", "#ffffff"),
     "dark": Theme("#dfe3e8", "#3a4046", "#131416", model="#3d9bd6"),
-    "transparent": Theme("#7d8590", "#8b949e", "none", model="#2b8cc9"),
+    "transparent": Theme("#7d8590", "#8b949e50", "none", model="#2b8cc9"),
 }
 _THEME: ContextVar[Theme | None] = ContextVar("theme", default=None)
 

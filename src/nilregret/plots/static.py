@@ -99,7 +99,7 @@ def _set_axis(ax: Axes, name: Literal["x", "y"], axis: Axis, look: Theme) -> Non
     of.set_minor_locator(NullLocator())
     ax.tick_params(axis=name, which="both", labelsize=SMALL, colors=look.text, length=3 if ticks else 0)
     if axis.grid:
-        ax.grid(axis=name, color=look.faint, lw=0.6, alpha=0.6)
+        ax.grid(axis=name, color=look.faint, lw=0.6)
         ax.set_axisbelow(True)
 
 

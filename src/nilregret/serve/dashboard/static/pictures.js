@@ -175,7 +175,7 @@
     if (panel.x.label) c.fillText(clipped(c, panel.x.label, frame.width), frame.left + frame.width / 2, box.top + box.height);
     if (panel.y.label) { c.save(); c.translate(box.left + 12, frame.top + frame.height / 2); c.rotate(-Math.PI / 2); c.textBaseline = "middle"; c.fillText(clipped(c, panel.y.label, frame.height), 0, 0); c.restore(); }
     c.save(); c.beginPath(); c.rect(frame.left, frame.top - 1, frame.width + 1, frame.height + 2); if (panel.framed) c.clip();
-    panel.marks.forEach(function (mark) { c.save(); DRAW[mark.kind](c, mark, at, faded); c.restore(); });
+    panel.marks.slice().sort(function (a, b) { return (a.kind === "words") - (b.kind === "words"); }).forEach(function (mark) { c.save(); DRAW[mark.kind](c, mark, at, faded); c.restore(); });
     c.restore();
     if (heat) scale(c, heat, frame);
     return Object.assign(frame, { at: at, value: function (px, py) { return [back(panel.x, (px - frame.left) / frame.width, x), back(panel.y, 1 - (py - frame.top) / frame.height, y)]; } });
