@@ -17,7 +17,6 @@ import numpy.typing
 numpy.typing.ArrayLike = type("ArrayLike", (), {"__module__": "numpy.typing"})
 
 import blocks
-import figures
 import links
 import policy_tables
 import reference
@@ -73,16 +72,20 @@ sphinx_gallery_conf = {
     "examples_dirs": "tutorials",
     "gallery_dirs": "learn",
     "filename_pattern": r"\.py$",
-    "within_subsection_order": figures.ORDER.index,
-    "image_scrapers": ("matplotlib", figures.returned_figures),
+    "within_subsection_order": "figures.order",
+    "image_scrapers": ("matplotlib", "figures.returned_figures"),
     "capture_repr": ("_repr_html_",),
     "write_computation_times": False,
+    "min_reported_time": 1e9,  # seconds: a site is the same twice
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,
     "abort_on_example_error": True,
 }
-suppress_warnings = ["config.cache"]  # a function among the options is not kept between builds
+
+
+# The archive of a script and its notebook, which has the times of the files.
+ARCHIVE = re.compile(r"\n    \.\. container:: sphx-glr-download sphx-glr-download-zip\n\n.*\n")
 
 
 def _plain(app, what, name, obj, options, lines):
@@ -104,6 +107,8 @@ def _fill(app, name, source):
         source[0] = policy_tables.filled(source[0])
     if name == "reference":
         source[0] = reference.index(source[0])
+    if name.startswith("learn/"):
+        source[0] = ARCHIVE.sub("", blocks.steady(source[0]))
     source[0] = re.sub(r"\]\(((?:\.\./)*)tutorials/(\w+)\.py\)", r"](\1learn/\2.rst)", source[0])
 
 

@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,11 @@ from pathlib import Path
 from typing import Any
 
 LONGEST = 40  # lines of printed text that are shown
+VARYING = (  # Times, which are others in each run: what comes before them stays.
+    r"(?m)(\d% {2,})[\d.e-]+$",  # The last column of a comparison.
+    r"(first asked {2,}|last answer {2,}).+",
+    r"(answers {2,}after ).+ at most",
+)
 OUTPUTS = "outputs"  # folder of pictures within the sources, ignored by git
 
 
@@ -56,11 +62,18 @@ def insert(app: Any, name: str, source: list[str]) -> None:
 
 def _shown(printed: str, drawn: list[str]) -> Iterator[str]:
     if printed.strip():
-        lines = printed.rstrip().splitlines()
+        lines = steady(printed).rstrip().splitlines()
         lines = lines if len(lines) <= LONGEST else [*lines[:LONGEST], "..."]
         yield "\n\n``````{code-block} text\n:class: output\n\n" + "\n".join(lines) + "\n``````\n"
     for picture in drawn:
         yield f"\n\n```{{image}} {picture}\n:alt: The picture that this block draws\n:class: output\n```\n"
+
+
+def steady(text: str) -> str:
+    """Returns printed text with dots in place of times."""
+    for varying in VARYING:
+        text = re.sub(varying, r"\1...", text)
+    return text
 
 
 def _library() -> str:

@@ -6,6 +6,11 @@ NAMES = "tune_a_model trade_offs laboratory changing_prices clicks visitors safe
 ORDER = [f"{name}.py" for name in NAMES.split()]
 
 
+def order(name):
+    """Returns the place of a tutorial."""
+    return ORDER.index(name)
+
+
 def returned_figures(_block, variables, configuration):
     """Returns the reStructuredText of the figure that the block's last expression is, or nothing."""
     figure = variables["example_globals"].get("___")
