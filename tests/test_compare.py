@@ -255,6 +255,13 @@ def test_the_table_for_a_paper(compared):
         compared.to_latex(caption=3)
 
 
+def test_names_that_latex_would_take_for_other_marks_and_arguments(compared):
+    runs = dict(zip(["[1] a<b|c>d", "*best", "x"], compared.runs["environment"].values(), strict=True))
+    found = Comparison(runs={"a": runs}, seeds=compared.seeds, rounds=15, seconds={"a": dict.fromkeys(runs, 0.1)})
+    rows = [line.split(" & ")[0] for line in found.to_latex().splitlines() if "$" in line]
+    assert rows == [r"{}[1] a\textless{}b\textbar{}c\textgreater{}d", "{}*best", "x"]
+
+
 def test_one_environment_of_several_is_drawn(compared):
     two = Comparison(
         runs=dict.fromkeys("ab", compared.runs["environment"]), seeds=compared.seeds, rounds=15, seconds={}

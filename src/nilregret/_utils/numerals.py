@@ -111,14 +111,15 @@ def _text(value: object) -> str:
 
 
 _ESCAPED = {mark: "\\" + mark for mark in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
+    ">": r"\textgreater{}", "|": r"\textbar{}",
 }  # fmt: skip
 _NUMBER = re.compile(r"(?<![\w.])([+-]?(?:inf|\d+(?:\.\d+)?))(?:e(-?\d+))?(?![\w.])")
 
 
 def latex_text(text: str) -> str:
-    """Returns text for LaTeX, with its special characters escaped."""
-    return "".join(_ESCAPED.get(mark, mark) for mark in text)
+    """Returns text for LaTeX, with its special characters escaped. It may begin a row, where [ and * are arguments."""
+    return "{}" * text.startswith(("[", "*")) + "".join(_ESCAPED.get(mark, mark) for mark in text)
 
 
 def latex_cell(text: str, *, bold: bool = False) -> str:
