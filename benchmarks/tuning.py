@@ -9,7 +9,7 @@
     python benchmarks/tuning.py --cache /tmp/tuning --problems hartmann-6 --seeds 40 --within 0.01
     python benchmarks/tuning.py --cache /tmp/tuning --suite bbob --trials 30 60 --methods auto tpe cmaes
     python benchmarks/tuning.py --cache /tmp/tuning --suite bbob --half held-out --dimensions 20 40 --trials 200
-    python benchmarks/tuning.py --cache /tmp/tuning --workers 4 --methods ei gpsampler
+    python benchmarks/tuning.py --cache /tmp/tuning --workers 4 --methods auto gpsampler
 
 14 problems on which policies may be developed and ten held out, half of each known functions and half models of
 scikit-learn that are trained at every evaluation, and extra ones that belong to neither half (`tuning_parts/`). Suites
@@ -24,7 +24,7 @@ what is there after an interruption is balanced. `--policy` adds a method: what 
 parallel= if it takes that. The first method is compared with the others.
 
 With `--workers 4` four evaluations are in flight: whoever gets an answer suggests the next trial at once, while three
-are pending. Such runs are kept apart ("ei@4"), and the ratio of their regret to that of one worker at equal trials is
+are pending. Such runs are kept apart ("auto@4"), and the ratio of their regret to that of one worker at equal trials is
 printed. `--within` says how many runs came so close to the maximum.
 
 Printed, for each half and both together: normalised regret (the optimum less the value of the trial that was told the
@@ -52,7 +52,7 @@ from tuning_parts.show import markdown, ratio_text, within_text
 from tuning_parts.suites import SUITES
 
 HALVES = ("development", "held-out")
-USUAL = {"half": "both", "measure": "regret", "methods": ["ei", "random", "tpe", "gpsampler", "botorch"]}
+USUAL = {"half": "both", "measure": "regret", "methods": ["auto", "random", "tpe", "gpsampler", "botorch"]}
 USUAL |= {"trials": [60], "seeds": 10}
 
 

@@ -8,6 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
+import tuning
 from tuning_parts import coco
 from tuning_parts.functions import EXTRA, FUNCTIONS
 from tuning_parts.methods import METHODS, OfPolicy, add_policy
@@ -337,6 +338,11 @@ def test_held_out_suite_of_functions_has_84_problems_in_five_groups():
     groups = SUITES["bbob"].groups(names)
     assert [len(group) for group in groups.values()] == [12, 18, 12, 18, 24, 28, 28, 28]
     assert len(SUITES["bbob"].names("held-out", [20, 40])) == 8 * 2
+
+
+def test_the_figures_of_the_readme_are_of_the_policy_that_it_names():
+    first = tuning.USUAL["methods"][0]
+    assert METHODS[first].make.__name__ == "auto"
 
 
 def logged(cache, problem, gaps, **more):
