@@ -38,7 +38,7 @@ from .source import (
 )
 from .ticks import fenced, log_ticks, padded, spread_evenly
 
-EDGE = 0.14  # Room above and below the values, as a share: for the label of the best.
+EDGE = 0.18  # Room above and below the values, as a share: for the label of the best.
 SHORTEST = 20  # Fewest values of a running mean.
 MOST, COLUMNS = 800, 200  # Values that are drawn one by one. Of more, quantiles are drawn in so many columns.
 GROWTH = 0.01  # Share of the volume that counts as progress.
