@@ -100,6 +100,8 @@ def test_a_report_has_all_figures_whose_data_are_there(tmp_path, monkeypatch):
     for name in ("nilregret", "numpy", "scipy", "Python"):
         assert name in lines[0]
     assert "cannot be written" in call("--all", "--report", tmp_path / "no" / "all.md", "--out", tmp_path).output
+    assert "leave out mine-1" in call("--all", "mine-1").output
+    assert "name some, or take --all" in call("--report", tmp_path / "all.md").output
 
 
 def test_the_picture_says_how_large_it_is(tmp_path, monkeypatch):

@@ -155,6 +155,10 @@ def papers(
     from .tuning.toml.run import pool
 
     made: list[run.Made] = []
+    if every and figures:
+        raise click.UsageError(f"--all makes every figure, so leave out {' '.join(figures)}, or leave out --all.")
+    if report and not (every or figures):
+        raise click.UsageError("--report is a table of figures: name some, or take --all.")
 
     try:
         if tabulate:

@@ -221,7 +221,9 @@ class Comparison:
         table = "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
         if caption is None:
             return table
-        under = caption or " ".join(latex_text(self._caption(environment)) for environment in groups)
+        said = " ".join(self._caption(environment) for environment in groups)
+        once = said.replace(f" {RARE}", "") + f" {RARE}" * (RARE in said)
+        under = caption or latex_text(once)
         marks = [rf"\caption{{{under}}}"] + [rf"\label{{{label}}}"] * (label is not None)
         return "\n".join([r"\begin{table}", r"\centering", table, *marks, r"\end{table}"])
 
