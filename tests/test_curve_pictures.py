@@ -199,9 +199,13 @@ def test_stopped_trials_are_open_marks_at_their_last_value_in_pictures_of_trials
 
 def test_a_last_value_beyond_the_axis_is_at_its_edge_and_says_its_number():
     study = reported([*SOME, ([1e9], "stop")])
-    (mark,) = points(history_panels(History(study), (0.0, 5.0), "loss")[0], "stopped, at the last value")
-    assert 4.8 < mark.y[1] < 5.0
-    assert mark.hover[1] == ended_at(study.trials[5]) == "trial 5: stopped at step 1 with 1e9"
+    panel = history_panels(History(study), (0.0, 5.0), "loss")[0]
+    (mark,) = points(panel, "1 stopped outside, up to 1e9")
+    assert 4.8 < mark.y[0] < 5.0
+    assert mark.shape == "^"
+    assert list(mark.hover) == [ended_at(study.trials[5])] == ["trial 5: stopped at step 1 with 1e9"]
+    (others,) = points(panel, "stopped, at the last value")
+    assert others.y.tolist() == [4.0]
 
 
 def test_stopped_trials_are_never_the_best_and_end_a_line_of_the_distribution():

@@ -155,10 +155,7 @@ def papers(
     from .tuning.toml.run import pool
 
     made: list[run.Made] = []
-    if every and figures:
-        raise click.UsageError(f"--all makes every figure, so leave out {' '.join(figures)}, or leave out --all.")
-    if report and not (every or figures):
-        raise click.UsageError("--report is a table of figures: name some, or take --all.")
+    run.check_named(figures, every=every, report=report)
 
     try:
         if tabulate:

@@ -195,6 +195,14 @@ def run(figure: Figure, job: Job, folder: Path, picture: str = "png", width: str
     return Made(figure, job, result, seconds)
 
 
+def check_named(figures: Sequence[str], *, every: bool, report: Path | None) -> None:
+    """Raises `click.UsageError` if figures are named beside all of them, or none is for a report."""
+    if every and figures:
+        raise click.UsageError(f"--all makes every figure: leave out {' '.join(figures)}, or --all.")
+    if report and not (every or figures):
+        raise click.UsageError("--report is a table of figures: name some, or take --all.")
+
+
 def every(data: Path | None) -> list[Figure]:
     """Returns all figures whose data are there, and prints which ones are left out."""
     listed = [figure for paper in papers() for figure in paper.figures]

@@ -262,7 +262,16 @@ def stopped_marks(
         return []
     heights, (low, high) = last_values(trials) if y is None else y, limits
     edge = EDGE * (high - low) if math.isfinite(high - low) else 0.0
-    heights = np.where(heights > high, high - edge, np.where(heights < low, low + edge, heights))
-    words = [ended_at(trial) for trial, shown in zip(trials, inside, strict=True) if shown]
-    opacity = np.broadcast_to(opacity, len(x))[inside]
-    return [Points(x[inside], heights[inside], color, label, "O", 5.0, opacity, words)]
+    opacity = np.broadcast_to(opacity, len(x))
+    marks: list[Mark] = []
+    above, below = inside & (heights > high), inside & (heights < low)
+    shapes = [(inside & ~above & ~below, "O", label, heights)]
+    for beyond, shape, at, far in ((above, "^", high - edge, "up"), (below, "v", low + edge, "down")):
+        worst = heights[beyond].max(initial=high) if far == "up" else heights[beyond].min(initial=low)
+        name = f"{beyond.sum()} stopped outside, {far} to {numeral(float(worst))}"
+        shapes.append((beyond, shape, name, np.full(len(x), at)))
+    for chosen, shape, name, places in shapes:
+        if chosen.any():
+            words = [ended_at(trials[i]) for i in np.flatnonzero(chosen).tolist()]
+            marks.append(Points(x[chosen], places[chosen], color, name, shape, 5.0, opacity[chosen], words))
+    return marks

@@ -221,9 +221,8 @@ class Comparison:
         table = "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
         if caption is None:
             return table
-        said = " ".join(self._caption(environment) for environment in groups)
-        once = said.replace(f" {RARE}", "") + f" {RARE}" * (RARE in said)
-        under = caption or latex_text(once)
+        ours = " ".join(map(self._caption, groups))
+        under = caption or latex_text(ours.replace(f" {RARE}", "", ours.count(RARE) - 1))
         marks = [rf"\caption{{{under}}}"] + [rf"\label{{{label}}}"] * (label is not None)
         return "\n".join([r"\begin{table}", r"\centering", table, *marks, r"\end{table}"])
 
