@@ -285,14 +285,8 @@ class Comparison:
     def _cells(self) -> tuple[list[str], dict[str, list[list[str]]]]:
         """Returns the headings, and the cells of each environment's rows."""
         limits = any(not math.isnan(row.violation) for row in self.table)
-        headings = [
-            "policy",
-            "cumulative regret",
-            "cumulative difference",
-            "simple regret",
-            "simple difference",
-            "wins",
-        ]
+        of = ("cumulative", "simple")
+        headings = ["policy", *(f"{kind} {what}" for kind in of for what in ("regret", "difference")), "wins"]
         groups: dict[str, list[list[str]]] = {environment: [] for environment in self.runs}
         for row in self.table:
             own = row.policy == row.reference
