@@ -38,6 +38,7 @@ from ..kernels import (
     kernel_for,
 )
 from ..policy.policy import Policy
+from ..slots.by_name import NAMED
 from ..slots.change_detection import DriftBank, EDetector
 from ..slots.constraints import Constraints, EveryRound, OnAverage
 from ..slots.elsewhere import Elsewhere
@@ -173,6 +174,11 @@ def _algorithm(make: Callable[..., Policy], *, live: bool) -> Schema:
     )
 
 
+def _type_of(name: str) -> str:
+    """Returns the `type` in a table of the class or function of this name: "e_detector" of EDetector."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+
+
 _OTHERS = ("admmbo", "bandit_oco", "boca")  # They have no policy that asks and tells, or settings.
 _EVERY = {name: getattr(algorithms, name) for name in dir(algorithms) if name not in _OTHERS}
 _EVERY = dict(sorted({**_EVERY, "auto": auto}.items()))
@@ -180,12 +186,7 @@ ALGORITHMS = {name: _algorithm(make, live=False) for name, make in _EVERY.items(
 ALGORITHMS_LIVE = {name: _algorithm(make, live=True) for name, make in _EVERY.items()}
 
 # Slots that take a name in place of a table, and the table of each name.
-BY_NAME = {
-    "memory": {"adaptive": "e_detector"},
-    "pending": {"ignore": "ignored", "hallucinate": "hallucinated", "auto": "late_or_never"},
-    "switching": {"lazy": "lazy"},
-    "pruning": {"never": "never", "median": "median", "halving": "halving", "predicted": "predicted"},
-    "slate": {"cascade": "cascade", "positions": "positions"},
+BY_NAME = {slot: {name: _type_of(of) for name, of in options.items()} for slot, options in NAMED.items()} | {
     "reward": {"bernoulli": "bernoulli", "poisson": "poisson", "bounded": "bounded"},
     "constraints": {"on_average": "on_average", "every_round": "every_round"},
 }
@@ -193,7 +194,7 @@ BY_NAME = {
 
 def _named(*makes: Callable[..., Any], **own: Schema | Callable[..., Any]) -> dict[str, Schema]:
     """Returns schemas by name: a class in words ("sliding_window"), or the keyword."""
-    by_name = {re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", f.__name__).lower(): f for f in makes}
+    by_name = {_type_of(make.__name__): make for make in makes}
     return {name: each if isinstance(each, Schema) else Schema(each) for name, each in {**by_name, **own}.items()}
 
 

@@ -237,7 +237,7 @@ def explain(
     as_json: bool,
 ) -> None:  # fmt: skip
     """Say why the trials NUMBER... of STUDY were chosen, recomputed from the record of what had happened before."""
-    from ..study.queries import DRAWS
+    from ..study.inputs import DRAWS
     from ..study.terminal import show
 
     found = opened_study(storage, study)

@@ -151,7 +151,7 @@ class FirstAnswers:
 
 
 def _key(trial: Trial) -> tuple[int | bytes, bytes]:
-    """Returns what trials at one point under one context have in common."""
+    """Returns what trials of one arm, or at one point, under one context have in common. An arm is read quickest."""
     point = trial.point.tobytes() if trial.arm is None else trial.arm
     return point, b"" if trial.context is None else trial.context.tobytes()
 

@@ -22,6 +22,7 @@ from .direction import AnyPolicy, AnyState, Goal, has_channels, setting_of, sign
 from .explanation import Candidate, Explanation, FrontGain, OutputBounds
 from .front import Front, front_of
 from .function import settings_at
+from .inputs import DRAWS
 from .queue import Entry
 
 MOST_DRAWS = 10**7
@@ -30,7 +31,7 @@ NO_REASONS = Reasons(None, None, None, np.zeros(0), None)  # of a trial that the
 
 def explanation(
     policy: AnyPolicy, goals: tuple[Goal, ...], trials: Sequence[Trial], number: int, *, seed: int,
-    available: Available | None = None, draws: int = 1000, entry: Entry | None = None,
+    available: Available | None = None, draws: int = DRAWS, entry: Entry | None = None,
 ) -> Explanation:  # fmt: skip
     """Returns why a trial was chosen.
 
@@ -62,7 +63,7 @@ def explanation(
 
 
 def propensity_of(
-    before: State, trial: Trial, *, available: Available | None = None, draws: int = 1000
+    before: State, trial: Trial, *, available: Available | None = None, draws: int = DRAWS
 ) -> Propensity | None:
     """Returns how probable a decision was, without a replay. It equals the propensity of `explanation`.
 

@@ -33,6 +33,7 @@ from .direction import AnyPolicy, Goal, reward_check, setting_of
 from .play_rewards import Rewards, Told, is_several, refuse_several_rewards, sum_up
 from .pruning import pruning_of
 
+DRAWS = 1000  # Draws that estimate a propensity by default.
 NO_REWARD = (
     "If the point does not work, `study.fail(trial, reason)` says so. After an accident that says nothing of the "
     "point, `study.abandon(trial)` gives it up. Both stay in the record."

@@ -31,7 +31,7 @@ from ..storage.trial import Trial
 from .arms import Arm
 from .best import Certainty, at_full, best_trial, certainty
 from .direction import AnyPolicy, AnyState, Goal, as_given, check_one_objective, has_channels, negated, told_envelope
-from .inputs import Inputs
+from .inputs import DRAWS, Inputs
 from .lessons import places_of
 from .queue import Enqueued
 from .replica import Replica
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from .front import Front
     from .importance import Importance
     from .pruned import Pruned
-
-DRAWS = 1000  # Draws that estimate a propensity by default.
 
 
 class FitRecord(NamedTuple):

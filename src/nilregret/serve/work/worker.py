@@ -21,7 +21,7 @@ from ...storage import StoredStudy
 from ...storage.record import held_from
 from ...storage.trial import TrialState
 from ...study.explanation import Explanation
-from ...study.queries import DRAWS
+from ...study.inputs import DRAWS
 from ...study.study import Study
 from ...study.transaction import Failed, Going, NotYet, Transaction
 from ..wire.problems import Problem
