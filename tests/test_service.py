@@ -45,7 +45,8 @@ def test_a_study_is_put_once_and_again(client):
     status, said = client.put(AT, body | {"policy": other})
     assert status == 409
     assert "lengthscale" in said["error"]["sentence"]
-    assert client.put(AT, body | {"deadline": 60.0})[0] == 409
+    _, said = client.put(AT, body | {"deadline": 60.0})
+    assert "another deadline (nothing then, 60.0 now). A study" in said["error"]["sentence"]
 
 
 def test_a_study_from_a_recipe(client):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from itertools import zip_longest
+from typing import Any, NamedTuple
 
 from .._utils.checks import flag, shown
 from ..domains.changed import column_order
@@ -124,8 +125,29 @@ def objectives_of(stored: StoredStudy) -> dict[str, Goal]:
 
 
 PROPENSITIES = "propensities"  # The fact that decisions are recorded with their probability.
+RULE = "service"  # the entry of a study's facts that holds the deadline rule
+SETTINGS = (PROPENSITIES, STICKY, RULE)  # The facts that are arguments of their own.
 ROUNDING = 1e-12  # Relative difference of two numbers that are equal but for rounding.
 SHORT = 60  # Characters of a value that an error still shows.
+LISTED = 6  # Differences that an error lists.
+FIRST = ("domain", "context", "algorithm", "objective", "constraints")  # Fields of a policy from which others follow.
+
+
+class Difference(NamedTuple):
+    """A value in which a study differs from the stored one. None stands for no value."""
+
+    path: str
+    then: Any
+    now: Any
+
+    def __str__(self) -> str:
+        return f"{self.path} ({_shortly(self.then)} then, {_shortly(self.now)} now)"
+
+
+def listed(found: list[Difference]) -> str:
+    """Returns the differences in words, at most `LISTED` of them."""
+    more = f" and {len(found) - LISTED:,} more" if len(found) > LISTED else ""
+    return ", ".join(map(str, found[:LISTED])) + more
 
 
 def check_facts(about: object) -> dict[str, Any]:
@@ -191,20 +213,19 @@ def policy_in_force(
         InvalidInput: the stored study was made with another policy, goal, seed or facts.
     """
     where = f"Study {stored.name!r} in {url}"
-    differing = differences(stored, of, goal, seed, about, where)
-    if differing:
-        spaces = any(each.startswith(("domain", "context")) for each in differing)
+    found = differences(stored, of, goal, seed, about, where)
+    if found:
+        spaces = any(each.path.startswith(("domain", "context")) for each in found)
         if spaces and not differences(now(), of, goal, seed, about, where):
             return _loaded(stored, of)
         raise InvalidInput(
-            f"{where} was made with another {', '.join(differing)}. A study keeps what it was "
+            f"{where} was made with another {listed(found)}. A study keeps what it was "
             "made with: put the old values back to continue it, or choose another name for a new study. Usually the "
             "program was changed; where nilregret was upgraded, its changelog says which default was another one.",
             advice=f"`Study.open(storage={url!r}, name={stored.name!r})` continues it as it is."
             + " Its `widen(...)` goes on in a changed space."
             * (spaces and any(isinstance(each, Space) for each in (of.domain, of.context)))
-            + f" A new study of another space learns from it by `like={f'{url}#{stored.name}'!r}`."
-            * any(each.startswith(("domain", "context")) for each in differing),
+            + f" A new study of another space learns from it by `like={f'{url}#{stored.name}'!r}`." * spaces,
             topic="made",
         )
     if json.loads(_as_of_now(stored.policy)) == json.loads(of.to_json()):
@@ -219,8 +240,10 @@ def _loaded(stored: StoredStudy, of: AnyPolicy) -> AnyPolicy:
     return policy
 
 
-def differences(stored: StoredStudy, policy: AnyPolicy, goal: Goal, seed: int, about: str, where: str) -> list[str]:
-    """Returns the names of all fields in which a stored study differs, each once.
+def differences(
+    stored: StoredStudy, policy: AnyPolicy, goal: Goal, seed: int, about: str, where: str
+) -> list[Difference]:
+    """Returns all values in which a stored study differs, those from which others follow first.
 
     Rounding does not count, nor the order of parameters and options (see `nilregret.study.definition`).
 
@@ -233,10 +256,13 @@ def differences(stored: StoredStudy, policy: AnyPolicy, goal: Goal, seed: int, a
         where: the study in words, for errors.
     """
     recorded, now = stored_facts(_as_of_now(stored.policy), where), json.loads(policy.to_json())
-    found = _differing(recorded, in_order_of(recorded, now))
-    found += _differing({"goal": stored.goal, "seed": stored.seed}, {"goal": goal, "seed": seed})
-    found += _differing(stored_facts(stored.about, where), json.loads(about))
-    return list(dict.fromkeys(found))
+    facts = differing(stored_facts(stored.about, where), json.loads(about))
+    of_policy = [*differing(recorded, in_order_of(recorded, now))]
+    found = [each for each in of_policy if each.path.startswith(FIRST)]
+    found += differing({"goal": stored.goal, "seed": stored.seed}, {"goal": goal, "seed": seed})
+    found += [each if each.path.startswith(SETTINGS) else each._replace(path=f"about.{each.path}") for each in facts]
+    found += of_policy
+    return list({each.path: each for each in found}.values())
 
 
 def _as_of_now(policy: str) -> str:
@@ -247,20 +273,29 @@ def _as_of_now(policy: str) -> str:
         return policy
 
 
-def _differing(old: dict[str, Any], new: dict[str, Any], inside: str = "") -> list[str]:
-    """Returns the names of the fields that differ, with both values if they are short."""
-    found = []
-    for name in sorted(old.keys() | new.keys()):
-        before, after = old.get(name), new.get(name)
-        if same_values(before, after):
-            continue
-        if isinstance(before, dict) and isinstance(after, dict) and before.get("type") == after.get("type"):
-            found += _differing(before, after, f"{inside}{name}.")
-        else:
-            values = [_shortly(value) for value in (before, after)]
-            short = all(len(value) <= SHORT for value in values)
-            found.append(f"{inside}{name}" + (f" ({values[0]} then, {values[1]} now)" if short else ""))
-    return found
+def differing(old: Any, new: Any, path: str = "") -> Iterator[Difference]:
+    """Yields the values that differ, as deep in the two descriptions as both have the same kind of entry."""
+    if same_values(old, new):
+        return
+    if None in (old, new) and isinstance(old or new, dict) and "type" not in (old or new):
+        old, new = old or {}, new or {}
+    then, now = _named(old), _named(new)
+    if isinstance(old, dict) and isinstance(new, dict) and old.get("type") == new.get("type"):
+        for name in sorted(old.keys() | new.keys()):
+            yield from differing(old.get(name), new.get(name), f"{path}.{name}".lstrip("."))
+    elif then and now and then != now:
+        yield from differing(then, now, path.removesuffix(".parameters"))
+    elif isinstance(old, list) and isinstance(new, list) and not then:
+        for i, (before, after) in enumerate(zip_longest(old, new)):
+            yield from differing(before, after, f"{path}[{i}]")
+    else:
+        yield Difference(path, old, new)
+
+
+def _named(value: Any) -> dict[str, Any]:
+    """Returns the parameters of a described space by name, or an empty dict for another value."""
+    pairs = isinstance(value, list) and all(isinstance(each, list) and len(each) == 2 for each in value)
+    return dict(value) if pairs and all(isinstance(each[0], str) for each in value) else {}
 
 
 def same_values(old: Any, new: Any) -> bool:
@@ -278,7 +313,8 @@ def same_values(old: Any, new: Any) -> bool:
 
 def _shortly(value: Any) -> str:
     """Returns the class name of a part, or a value as JSON: two parts in one slot differ in their class."""
-    return str(value["type"]) if isinstance(value, dict) and "type" in value else json.dumps(value)
+    said = str(value["type"]) if isinstance(value, dict) and "type" in value else json.dumps(value)
+    return "nothing" if value is None else said if len(said) <= SHORT else f"{said[: SHORT - 3]}..."
 
 
 def constraint_names(about: Mapping[str, Any], count: int) -> list[str]:

@@ -24,11 +24,10 @@ from ..policy.state import State
 from ..slots.pending import estimated_law, given_law
 from ..slots.silence import FEWEST, SURE
 from ..storage.trial import Trial
+from .definition import RULE
 from .direction import AnyState, negated
 from .late_fits import answer_delays
 from .study import Study
-
-RULE = "service"  # the entry of a study's facts that holds the deadline rule
 
 
 class Wait(NamedTuple):

@@ -20,7 +20,7 @@ from ..slots.by_name import check_part, chosen
 from ..slots.explore import within_time
 from ..slots.fidelity import Fidelity
 from ..slots.pruning import Never, Pruning
-from ..study.definition import same_values
+from ..study.definition import differing, listed, same_values
 from ..study.direction import AnyPolicy, Goal, check_policy, setting_of
 from ..study.pruning import pruning_of
 from ..study.stored import space_now
@@ -247,25 +247,9 @@ def _check_same(then: Domain, now: Domain, storage: object, name: str) -> None:
     learning *= isinstance(storage, str)
     both = isinstance(then, Space) and isinstance(now, Space) and {*then.declared} <= {*now.declared}
     widening = f"`Study.open(storage={str(storage)!r}, name={name!r}).widen(...)` lets it go on with these." * both
+    found = listed([*differing(to_plain(then), to_plain(now), "domain")])
     raise InvalidInput(
-        f"Study {shown(name)} in {storage} is of other parameters: {_differences(then, now)}. "
+        f"Study {shown(name)} in {storage} is of other parameters: {found}. "
         f"Choose another `name` for the new ones{learning}.",
         advice=widening,
     )
-
-
-def _differences(then: Domain, now: Domain) -> str:
-    """Returns the differences of two domains in words. Of spaces these are the differing parameters alone."""
-    if isinstance(then, Space) and isinstance(now, Space):
-        names = list(dict.fromkeys([*then.declared, *now.declared]))
-        differing = [name for name in names if then.declared.get(name) != now.declared.get(name)]
-        said = [f"`{name}` was {_declared(then, name)} then and is {_declared(now, name)} now" for name in differing]
-        limits = [() if space.limits is None else space.limits.texts for space in (then, now)]
-        if {*limits[0]} != {*limits[1]}:
-            said.append(f"their limits were {shown(limits[0])} then and are {shown(limits[1])} now")
-        return "; ".join(said)
-    return f"{shown(then)} then, {shown(now)} now"
-
-
-def _declared(space: Space, name: str) -> str:
-    return shown(space.declared[name]) if name in space.declared else "not there"

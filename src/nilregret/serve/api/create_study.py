@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,7 @@ from ...domains.parameters import Choice
 from ...errors import InvalidInput, NoRegretError
 from ...policy.policy import Policy
 from ...serialize import from_plain, plain_loads, to_plain
-from ...study.definition import PROPENSITIES, differences, settings_as_facts
+from ...study.definition import PROPENSITIES, Difference, differences, listed, settings_as_facts
 from ...study.direction import AnyPolicy, as_given, check_policy, goals_of, with_goals
 from ...study.stored import space_now
 from ...study.study import Study
@@ -30,6 +31,11 @@ from .memory_limits import check_posterior
 from .replies import study_said
 
 RECIPE = ("space", "where", "arms", "grid", "context", "objectives")
+AS_PUT = {  # Entries of a request by the beginnings of paths in the stored study.
+    "domain.space.where": "where", "domain.where": "where", "domain.space": "space", "domain.counts": "grid",
+    "domain.points": "arms", "constraints.count": "constraints", "constraints.goals": "goal", f"{FACT}.": "",
+    **{each: each for each in ("context", "constraints", "objectives", "goal", "seed", "about", PROPENSITIES, STICKY)},
+}  # fmt: skip
 
 
 def put(
@@ -66,36 +72,40 @@ def put(
         text = json.dumps(facts, sort_keys=True)
         known = storage.find_or_make(stored_as, policy=policy.to_json(), goal=goals[0], seed=body.seed, about=text)
         note_making(storage, known, caller)
-    where = f"The study {name!r}"
-    same: tuple[Any, ...] = (policy, goals[0], body.seed, json.dumps(facts), where)
+    same: tuple[Any, ...] = (policy, goals[0], body.seed, json.dumps(facts), f"The study {name!r}")
     differing = differences(known, *same)
     if differing and differences(space_now(storage, known), *same):
-        others = ", ".join(each.removeprefix(f"{FACT}.") for each in differing)
-        raise Problem(
-            409, "another", f"There is a study {name!r}, made with another {others}. A study keeps what it was made "
-            "with: put that again to go on with it, or choose another name for a new study.",
-            field=_entry([each.partition(" (")[0] for each in differing], body),
-        )  # fmt: skip
+        raise _another(name, [each for each in differing if not _by_default(each)], body)
     return made, messages.StudySaid(**study_said(name, policy.algorithm, known))
 
 
-def _entry(differing: list[str], body: messages.StudyRequest) -> str:
-    """Returns the entry of the request that differs. A different domain changes much else, so it comes first."""
-    first = min(differing, key=lambda each: not each.startswith("domain"))
-    name, _, inner = first.partition(".")
-    if name == FACT:
-        return inner or "on_deadline"
-    if name in ("goal", "seed", PROPENSITIES, STICKY):
-        return name
-    if name == "constraints" and body.objectives is not None:
-        return "objectives"
-    if first == "constraints.goals":
-        return "goal"
-    if name == "domain" and body.arms is not None:
-        return "arms"
-    if name in ("domain", "context") and body.space is not None:
-        return "space" if name == "domain" else name
-    return "about" if name in (body.about or {}) else "policy"
+def _another(name: str, differing: list[Difference], body: messages.StudyRequest) -> Problem:
+    """Returns the problem that a study of this name was made with something else."""
+    entries = [_entry(each.path, body) for each in differing]
+    found = listed([each._replace(path=path) for each, path in zip(differing, entries, strict=True)])
+    return Problem(
+        409, "another", f"There is a study {name!r}, made with another {found}. A study keeps what it was made "
+        "with: put that again to go on with it, or choose another name for a new study.",
+        field=re.split(r"[.[]", entries[0], maxsplit=1)[0],
+    )  # fmt: skip
+
+
+def _by_default(found: Difference) -> bool:
+    """Returns whether both are equal once the waiting rule has its defaults."""
+    name = found.path.removeprefix(f"{FACT}.")
+    then, now = (getattr(Rule(), name, None) if value is None else value for value in (found.then, found.now))
+    return name != found.path and bool(then == now)
+
+
+def _entry(path: str, body: messages.StudyRequest) -> str:
+    """Returns the path of a difference as an entry of the request."""
+    if path.startswith("constraints") and body.objectives is not None:
+        path = path.replace("constraints", "objectives", 1)
+    if body.space is None and body.arms is None and path.startswith(("domain", "context")):
+        return f"policy.{path}"
+    starts = AS_PUT | {"domain": "space" if body.arms is None else "arms"}
+    start = next((each for each in starts if path.startswith(each)), "")
+    return starts[start] + path.removeprefix(start) if start else f"policy.{path}"
 
 
 def _goal(body: messages.StudyRequest) -> messages.Goal | list[messages.Goal]:

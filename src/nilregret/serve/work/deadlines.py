@@ -35,12 +35,12 @@ from ...slots.pending import Censored
 from ...slots.silence import Imputed, by_exposure
 from ...storage.record import Trial, held_from
 from ...storage.trial import Other
+from ...study.definition import RULE
 from ...study.direction import AnyPolicy, Goal
 from ...study.inputs import Inputs
 from ...study.leases import LONGEST_LEASE
 from ...study.play_rewards import Told
 from ...study.transaction import Going, Transaction
-from ...study.waiting import RULE
 from ..wire.messages import Rewarding
 from .collected import COLLECTED, Collected
 
