@@ -13,13 +13,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, fields
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from ._utils.checks import shown
+from ._utils.dataclass import dataclass
 from ._utils.public import LOADERS
 from .errors import InvalidInput, NoRegretError
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as description
 
 T = TypeVar("T")
 _ENCODERS: dict[type, Callable[[Any], dict[str, Any]]] = {}
@@ -47,6 +51,13 @@ def described(cls: type[T]) -> type[T]:
         encode=lambda value: {f.name: to_plain(getattr(value, f.name)) for f in fields(value) if _is_said(f, value)},
         decode=decode,
     )(cls)
+
+
+if not TYPE_CHECKING:
+
+    def description(**options: bool) -> Callable[[type[T]], type[T]]:
+        """Returns a class decorator that makes a dataclass and registers it by `described`."""
+        return lambda cls: described(dataclass(**options)(cls))
 
 
 LATER = {"later": True}  # Metadata of a field that came later: its default is left out, as before the field existed.
@@ -276,3 +287,7 @@ def _no_constant(name: str) -> None:
 
 # `json.loads` makes one for each text. It explains what is no text, and a mark of the byte order.
 _reader = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_constant)
+__all__ = [
+    "DEEPEST", "LATER", "described", "described_by", "description", "dumps", "entries", "from_plain", "is_described",
+    "loads", "plain_loads", "to_plain",
+]  # fmt: skip

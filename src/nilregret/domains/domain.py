@@ -19,11 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, finite_array, frozen, integer, many, shown
-from .._utils.dataclass import dataclass
 from .._utils.numerals import exact
 from .._utils.randomness import world_generator
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 from .conditions import Mask
 from .coordinates import MOST_ARMS, check_count, check_size, inside_box
 from .options import Option
@@ -33,8 +32,7 @@ from .space import Arms, Space
 SHARE = Float(0.0, 1.0)  # of a side of the box
 
 
-@described
-@dataclass(frozen=True, eq=False)
+@description(frozen=True, eq=False)
 class Box:
     """All points between `lower` and `upper`, arrays `(d,)` (or numbers, for one dimension), both ends included.
 

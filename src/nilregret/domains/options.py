@@ -26,7 +26,7 @@ import numpy as np
 from .._utils.checks import LARGEST_WHOLE, integer, shown
 from .._utils.dataclass import dataclass
 from ..errors import InvalidInput, printable
-from ..serialize import described, described_by, entries, to_plain
+from ..serialize import described_by, description, entries, to_plain
 
 Option = Any
 DEEPEST = 20  # Levels of an option: more is a mistake, such as a list that holds itself.
@@ -35,8 +35,7 @@ _KNOWN: ContextVar[Mapping[str, Any]] = ContextVar("known", default={})  # noqa:
 
 
 @final
-@described
-@dataclass(frozen=True, eq=False)
+@description(frozen=True, eq=False)
 class NamedOption:
     """A stand-in for a class or function that a record names. It equals whatever has that import name."""
 

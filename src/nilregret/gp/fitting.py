@@ -35,7 +35,7 @@ from .._utils.randomness import Draws
 from ..errors import InvalidInput, warn
 from ..kernels import Kernel, check_kernel
 from ..kernels.factorization import first_largest
-from ..serialize import described
+from ..serialize import description
 from .descent import descend
 from .likelihood import PRIORS, Data, Density, Evaluated, Marginal, Prior, checked, merged, prior_of
 
@@ -52,8 +52,7 @@ RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)  # relative to the mean prior variance
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class Standardization:
     """A map of rewards to mean 0 and standard deviation 1 (`to`), and back (`back`)."""
 

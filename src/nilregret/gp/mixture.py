@@ -64,11 +64,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, finite_array, frozen, number, points_array, settle, shown
-from .._utils.dataclass import dataclass, field
+from .._utils.dataclass import field
 from .._utils.randomness import Draws, Rng, drawn_places
 from ..errors import InvalidInput
 from ..kernels import Kernel
-from ..serialize import described
+from ..serialize import description
 from .arms import ArmPosterior
 from .paths import drawn_path
 from .points import PointPosterior
@@ -80,8 +80,7 @@ FEWEST = 3  # points of this study before which all studies have the same share
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True, eq=False)
+@description(frozen=True, kw_only=True, eq=False)
 class EarlierStudy:
     """The posterior of an earlier study, by what determines it.
 

@@ -23,9 +23,8 @@ from typing import final
 import numpy as np
 
 from .._utils.checks import Array, finite_array, frozen, number, settle, shown
-from .._utils.dataclass import dataclass
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 
 MOST_LOG = 200.0  # largest warped value, in scales: e^200 is beyond every reward
 MOST_WARPED = 1e100  # largest standard deviation, in scales, whose square does not overflow
@@ -37,8 +36,7 @@ MOST_AT_ONCE = 2**18  # number of (point, segment) pairs that are computed toget
 
 
 @final
-@described
-@dataclass(frozen=True, eq=False)
+@description(frozen=True, eq=False)
 class Warp:
     """A piecewise linear bijection, the identity above the last knot and straight below the first."""
 
@@ -141,8 +139,7 @@ def _through(values: Array, knots: Array, heights: Array) -> Array:
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class SignedLog:
     """The map w = sign(y) s log(1 + |y| / s): the identity near 0, and logarithms far away. Signs are kept.
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from .._utils.checks import Array, IndexArray, integer, points_array
 from .._utils.dataclass import dataclass, replace
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 from .base import (
     MAKE,
     Derivatives,
@@ -100,8 +100,7 @@ class Pair(Kernel):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class Sum(Pair):
     """k(x, x') = left(x, x') + right(x, x'): rewards that are sums of independent effects.
 
@@ -159,8 +158,7 @@ class Sum(Pair):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class Product(Pair):
     """k(x, x') = left(x, x') * right(x, x'): two points are alike only if both factors say so.
 
@@ -227,8 +225,7 @@ class Product(Pair):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class Active(Wrapper):
     """A kernel that sees only some columns of its points, in the order given: `Active(kernel, [0, 1])`.
 

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, many, number, one_of, points_array, shown
-from .._utils.dataclass import dataclass, field, replace
+from .._utils.dataclass import field, replace
 from ..domains.domain import Arms, Domain, Space, check_domain, enclosing_box, sides
 from ..domains.parameters import Choice
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 from .base import (
     MAKE,
     Derivatives,
@@ -38,8 +38,7 @@ SMALLEST = 1e-150  # norm of a choice's columns below which they have no directi
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class Overlap(PointKernel):
     """k = scale / c * sum_i 1[h_i = h'_i], the share of choices in which two points agree (Ru et al. 2020, eq. 1).
 
@@ -157,8 +156,7 @@ class Overlap(PointKernel):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class Mixture(Pair):
     """k = scale * ((1 - lambda) (left + right) / 2 + lambda left * right), with lambda in (0, 1) learned by fits.
 

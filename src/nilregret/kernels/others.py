@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, finite_array, frozen, many, points_array
 from .._utils.dataclass import dataclass, field, replace
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 from .base import (
     Derivatives,
     Hyperparameter,
@@ -60,8 +60,7 @@ class Scaled(PointKernel):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class Linear(Scaled):
     """k(x, x') = scale * x^T x': random linear functions through the origin.
 
@@ -113,8 +112,7 @@ class Linear(Scaled):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class Intercept(Scaled):
     """k(x, x') = scale: one unknown number, the same at every point. `Intercept() + Linear()` is affine.
 
@@ -179,8 +177,7 @@ class Intercept(Scaled):
 
 
 @final
-@described
-@dataclass(frozen=True, eq=False)
+@description(frozen=True, eq=False)
 class Empirical(Kernel):
     """A given covariance matrix `(N, N)` over finite arms, one row for each arm (such as a sensor network's readings).
 

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, many, points_array
-from .._utils.dataclass import dataclass, field
+from .._utils.dataclass import field
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 from .base import (
     Derivatives,
     Hyperparameter,
@@ -39,8 +39,7 @@ MANY = 1e6  # variance of the harmonics beyond which rounded normal variables re
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class Periodic(Spectral):
     """k(x, x') = scale * exp(-2 sum_j sin^2(pi (x_j - x'_j) / period_j) / lengthscale_j^2) (MacKay 1998).
 

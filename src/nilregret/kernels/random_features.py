@@ -26,10 +26,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, finite_array, frozen, integer, points_array, shown
-from .._utils.dataclass import dataclass, replace
+from .._utils.dataclass import replace
 from .._utils.randomness import Draws, sobol_points
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 from .base import Derivatives, Hyperparameter, PointKernel, Pullback, check_kernel, points_pair, weights_array
 from .stationary import Stationary
 
@@ -38,8 +38,7 @@ DIFFERENCES = 4096  # differences of points at which `error` is measured, a powe
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class RandomFeatures(PointKernel):
     """A kernel of rank 2 m that stands for a stationary kernel: m random frequencies, each a cosine and a sine.
 

@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, frozen, number, points_array
-from .._utils.dataclass import dataclass, field, replace
+from .._utils.dataclass import field, replace
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 from .base import (
     Derivatives,
     Hyperparameter,
@@ -380,8 +380,7 @@ def _normal(unit: Array, lengthscale: float | tuple[float, ...]) -> Array:
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class SquaredExponential(Stationary):
     """k(x, x') = scale * exp(-r^2 / 2), r = |(x - x') / lengthscale|. Samples are infinitely smooth.
 
@@ -419,8 +418,7 @@ class SquaredExponential(Stationary):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class RationalQuadratic(Stationary):
     """k(x, x') = scale * (1 + r^2 / (2 alpha))^-alpha, r = |(x - x') / lengthscale|: a mixture of lengthscales.
 
@@ -469,8 +467,7 @@ class RationalQuadratic(Stationary):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class Matern(Stationary):
     """The Matern kernel of any smoothness nu > 0, with r = |(x - x') / lengthscale| and s = sqrt(2 nu) r.
 

@@ -20,16 +20,15 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, integer, many, shown
-from .._utils.dataclass import dataclass, replace
+from .._utils.dataclass import replace
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 from .base import Derivatives, Hyperparameter, Matrices, PointKernel, Pullback, parameter_values
 from .stationary import Stationary
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class Tied(PointKernel):
     """A stationary kernel in which the columns of a group share a lengthscale: `Tied(Matern(), (0, 1, 1, 1))`.
 

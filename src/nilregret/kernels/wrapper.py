@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import LARGEST_REWARD, Array, many, number, points_array, shown
-from .._utils.dataclass import dataclass, replace
+from .._utils.dataclass import replace
 from ..domains.conditions import Mask
 from ..domains.domain import Space
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 from .base import (
     MAKE,
     Derivatives,
@@ -129,8 +129,7 @@ class Wrapper(PointKernel):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class Rounded(Wrapper):
     """k(T(x), T(x')), T the nearest point that encodes parameters of a space: whole numbers, one option.
 
@@ -199,8 +198,7 @@ class Rounded(Wrapper):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class Multiplied(Wrapper):
     """factor * k, for a kernel without a scale, made by `factor * kernel`. A fit keeps the factor."""
 
@@ -276,8 +274,7 @@ class Multiplied(Wrapper):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class Stretched(Wrapper):
     """k(x / factors, x' / factors): a kernel in other units of the points, for a kernel without lengths."""
 

@@ -10,9 +10,8 @@ import numpy as np
 
 from .._utils.checks import Array, listed, number, settle, shown
 from .._utils.copying import Copyable
-from .._utils.dataclass import dataclass
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 from ..storage.record import Trial
 from ..theory.change.evidence import ChangeEvidence, JointEvidence, OutputPrior
 from .memory import Detector, Evidence, Memory, Model, ModelInfo, Observation, Restart
@@ -23,8 +22,7 @@ LEAST_NOISE = 1e-4  # share of the prior variance, used as noise variance where 
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class EDetector(Memory):
     """The trials since the last detected change, with a bounded probability of a false alarm.
 
@@ -219,8 +217,7 @@ def _noise_of(model: ModelInfo | Model) -> float:
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class DriftBank(Memory):
     """All trials, weighted by age, under several rates of drift that are averaged by their predictions.
 

@@ -39,7 +39,7 @@ from ..domains.domain import Domain
 from ..domains.search.boxes import AcquisitionFunction
 from ..errors import InvalidInput
 from ..kernels import Kernel, check_kernel
-from ..serialize import described
+from ..serialize import description
 from ..storage.record import Trial
 from .acquisition import PointView, TableView
 from .base import Part, Policy
@@ -303,8 +303,7 @@ class Constraints(Part):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class EveryRound(Constraints):
     """Each round should satisfy all constraints. A point is played only if its bounds allow that it does.
 
@@ -389,8 +388,7 @@ class EveryRound(Constraints):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class OnAverage(Constraints):
     """The average over the run must satisfy the constraints, as for budgets or energy. Some rounds may offset others.
 

@@ -14,7 +14,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from .._utils.checks import Array, settle, shown
-from .._utils.dataclass import dataclass, field
+from .._utils.dataclass import field
 from .._utils.process_setting import with_one_thread
 from ..domains.domain import Domain, sides
 from ..domains.search.boxes import AcquisitionFunction
@@ -22,7 +22,7 @@ from ..errors import InvalidInput
 from ..gp import AtPoints
 from ..gp.choice import posterior_at_points
 from ..kernels import kernel_for
-from ..serialize import described
+from ..serialize import description
 from ..storage.trial import Trial, is_metric_name
 from .acquisition import PointView, TableView
 from .explore import Situation
@@ -78,8 +78,7 @@ class Costs:
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class PerCost(Score):
     """The logarithm of the expected improvement less that of the cost (Snoek, Larochelle & Adams 2012, section 3.2).
 

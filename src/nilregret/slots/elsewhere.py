@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, integer, number, settle, shown
-from .._utils.dataclass import dataclass, field, replace
+from .._utils.dataclass import field, replace
 from .._utils.process_setting import with_one_thread
 from .._utils.randomness import Draws
 from ..domains.domain import Box, Space
@@ -31,7 +31,7 @@ from ..gp import AtPoints
 from ..gp.choice import posterior_at_points
 from ..gp.fitting import MOST_RESTARTS
 from ..kernels import Kernel
-from ..serialize import LATER, described
+from ..serialize import LATER, description
 from .base import Policy
 from .envelope import Envelope
 from .explore import COUNTED, MOST_ROUNDS, CoordinateSearch, Explore, Situation
@@ -194,8 +194,7 @@ class _Models(NamedTuple):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class Elsewhere(Explore):
     """Rounds that look for another basin once the local search has ended by its own belief.
 

@@ -23,7 +23,7 @@ from ..domains.domain import count_of_points, enclosing_box
 from ..errors import InvalidInput
 from ..gp import Posterior
 from ..gp.information_gain import GreedyDesign
-from ..serialize import described
+from ..serialize import description
 from ..storage.record import Trial
 from ..theory.change.schedules import PowerLaw, ucb_beta
 from ..theory.series import Series, checked_series
@@ -338,8 +338,7 @@ def checked_scale(value: object) -> float:
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class FiniteBayes(Width):
     """Srinivas et al. 2010, Theorem 1: f a sample of the Gaussian process, D finite, Gaussian noise.
 
@@ -396,8 +395,7 @@ class FiniteBayes(Width):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class CompactBayes(Width):
     """Srinivas et al. 2010, Theorem 2: f a sample of the Gaussian process on a compact convex D in [0, r]^d.
 
@@ -466,8 +464,7 @@ class CompactBayes(Width):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class PointwiseBayes(Width):
     """Central posterior intervals of probability 1 - delta, for f a sample of the Gaussian process.
 
@@ -490,8 +487,7 @@ class PointwiseBayes(Width):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class ConstantWidth(Width):
     """A width chosen by hand, for which nothing is proved."""
 
@@ -510,8 +506,7 @@ class ConstantWidth(Width):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class ScheduledWidth(Width):
     """v_t = constant * t^exponent, chosen by hand: "free parameters" of Chowdhury & Gopalan 2017, end of section 3."""
 
@@ -531,8 +526,7 @@ class ScheduledWidth(Width):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class DriftBayes(Width):
     """Avanesov, eq. 3.7: beta_t = D t^{d(d+1) / (2 alpha + d(d+1))} log^p T, with D chosen by hand.
 

@@ -22,12 +22,12 @@ import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, flag, frozen, integer, many, number, points_array, settle, shown
 from .._utils.copying import take_back
-from .._utils.dataclass import dataclass, replace
+from .._utils.dataclass import replace
 from .._utils.randomness import Draws, Randomness
 from ..domains.domain import Arms, Domain, arm_of, keeping_limits, refuse_outside_limits
 from ..domains.search.designs import coordinates, design, one_changed
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 from ..storage.trial import Trial
 from .base import Part, Policy
 from .memory import most_held
@@ -192,8 +192,7 @@ def checked_places(part: Explore, places: object, domain: Domain) -> Array:
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class NoExploration(Explore):
     """No forced rounds."""
 
@@ -206,8 +205,7 @@ class NoExploration(Explore):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class UniformExploration(Explore):
     """Uniform rounds while |uniform| <= xi sqrt(|history|) (Avanesov, Algorithm 2, line 6), `xi` > 0.
 
@@ -234,8 +232,7 @@ class UniformExploration(Explore):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class Uniform(Explore):
     """A floor under the probability of every arm: each round is uniform with probability `rate`, 0 < rate <= 1.
 
@@ -271,8 +268,7 @@ class Uniform(Explore):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class Shares(Explore):
     """A floor under the probability of some arms: each plays at least its share of all rounds, by chance.
 
@@ -366,8 +362,7 @@ class Shares(Explore):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class UncertaintySampling(Explore):
     """Initial rounds that play the largest posterior deviation (Desautels, Krause & Burdick 2014, initialisation).
 
@@ -396,8 +391,7 @@ class UncertaintySampling(Explore):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class InitialDesign(Explore):
     """Initial rounds that play scrambled Sobol points, one coordinate for each parameter, rounded and without repeats.
 
@@ -448,8 +442,7 @@ class InitialDesign(Explore):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class TimedDesign(Explore):
     """An initial design in a run of a known length of time, which it may not use up.
 
@@ -518,8 +511,7 @@ def _design_of(domain: Domain, rounds: int, seed: int, middle: bool) -> Array:
 
 
 @final
-@described
-@dataclass(frozen=True, eq=False)
+@description(frozen=True, eq=False)
 class GivenPoints(Explore):
     """Initial rounds that play given points in their order, such as the best points of earlier studies.
 
@@ -562,8 +554,7 @@ class GivenPoints(Explore):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class CoordinateSearch(Explore):
     """Occasional rounds that change exactly one parameter of the best point so far, to a value not yet tried.
 
@@ -619,8 +610,7 @@ class CoordinateSearch(Explore):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class InTurn(Explore):
     """Several kinds of forced rounds, of which the first part that is due decides.
 
@@ -709,8 +699,7 @@ DENSITIES = np.exp(-0.5 * VALUES**2) / np.exp(-0.5 * VALUES**2).sum()  # and how
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class AskAgain(Explore):
     """Last rounds of a known budget that decide between the points tried, if their answers are noisy.
 

@@ -25,12 +25,11 @@ from typing import Literal, NamedTuple, final
 import numpy as np
 
 from .._utils.checks import Array, frozen, integer, number, one_of, settle, shown
-from .._utils.dataclass import dataclass
 from .._utils.randomness import Randomness
 from ..domains.domain import Space
 from ..domains.parameters import Float, Int
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 from .base import Part, Policy
 from .explore import MOST_ROUNDS, Explore, InitialDesign, Situation
 
@@ -63,8 +62,7 @@ class Levels(NamedTuple):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class Fidelity(Part):
     """A setting of each trial that the policy chooses, from the cheapest to the full one.
 
@@ -197,8 +195,7 @@ SAME = 1e-9  # Relative difference of two gains that count as equal.
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class Confirm(Explore):
     """Last rounds of a known budget that play the best point tried, if it was not yet played at the full setting.
 

@@ -24,7 +24,7 @@ from .._utils.checks import LARGEST_REWARD, Array, number, settle
 from .._utils.dataclass import dataclass
 from ..domains.search.boxes import AcquisitionFunction
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 from ..theory.fronts import scalarised, sphere
 from .acquisition import PointView, TableView
 from .base import Policy
@@ -92,8 +92,7 @@ class Scalarised(FrontScore):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class ScalarisedBound(Scalarised):
     """Optimism along a random direction: scalarised upper bounds of all objectives (Paria et al. 2019, section 3.3).
 
@@ -129,8 +128,7 @@ class ScalarisedBound(Scalarised):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class ScalarisedSample(Scalarised):
     """Thompson sampling along a random direction: one draw of each objective (Paria et al. 2019, section 3.3).
 

@@ -22,7 +22,7 @@ from .._utils.dataclass import dataclass
 from ..domains.domain import Arms, Space
 from ..domains.search.boxes import AcquisitionFunction, coarse
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 from ..theory.fronts import (
     REACH,
     Slopes,
@@ -185,8 +185,7 @@ class VolumeScore(FrontScore):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class HypervolumeImprovement(VolumeScore):
     """The logarithm of the expected hypervolume improvement, exactly (Emmerich et al. 2016, Ament et al. 2023).
 
@@ -203,8 +202,7 @@ class HypervolumeImprovement(VolumeScore):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class ScalarisedImprovement(VolumeScore):
     """The logarithm of the expected improvement along random directions, whose mean is that of the hypervolume.
 

@@ -15,12 +15,12 @@ from typing import ClassVar, NamedTuple, final
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, listed, number, settle, shown
-from .._utils.dataclass import dataclass, replace
+from .._utils.dataclass import replace
 from ..domains.domain import sides
 from ..errors import InvalidInput
 from ..gp import Bank
 from ..kernels import Kernel
-from ..serialize import described
+from ..serialize import description
 from ..theory.rates import information_gain_rate
 from .base import Policy
 from .envelope import checked_delta
@@ -87,8 +87,7 @@ def _checked_factors(factors: object) -> tuple[float, ...]:
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class LengthscaleBank(Learning):
     """A posterior for each of several lengthscales, averaged by their predictions (`nilregret.gp.mixture`).
 
@@ -145,8 +144,7 @@ class LengthscaleBank(Learning):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class RegretBalancing(Learning):
     """LB-GP-UCB: each round is decided by the lengthscale with the smallest regret bound so far.
 

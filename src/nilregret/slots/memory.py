@@ -14,12 +14,12 @@ import numpy as np
 
 from .._utils.checks import Array, IndexArray, flag, integer, listed, many, number, one_of, settle, shown
 from .._utils.copying import Copyable
-from .._utils.dataclass import dataclass, replace
+from .._utils.dataclass import replace
 from ..domains.domain import Arms, Domain, enclosing_box
 from ..errors import InvalidInput, NoRegretError
 from ..gp import Belief
 from ..kernels import Kernel
-from ..serialize import described
+from ..serialize import description
 from ..storage.record import Trial
 from ..theory.change.schedules import PowerLaw, checked_schedule
 from .base import Part, Policy
@@ -280,8 +280,7 @@ class Memory(Part):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class Forever(Memory):
     """All trials."""
 
@@ -290,8 +289,7 @@ class Forever(Memory):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class RestartAt(Memory):
     """The trials since the last of given rounds, as an oracle knows them (Avanesov, section 5).
 
@@ -323,8 +321,7 @@ class RestartAt(Memory):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class RestartEvery(Memory):
     """The trials since the last multiple of a period (R-GP-UCB, Bogunovic, Scarlett & Cevher 2016, Algorithm 1).
 
@@ -350,8 +347,7 @@ class RestartEvery(Memory):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class RestartDoubling(Memory):
     """The trials since the last restart at rounds n, 2n, 4n, ...: the doubling trick for an unknown horizon.
 
@@ -396,8 +392,7 @@ class RestartDoubling(Memory):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class RestartOnChange(Memory):
     """The trials since a change was detected on forced uniform rounds (Avanesov, Algorithms 1 and 2).
 
@@ -483,8 +478,7 @@ class UniformRoundDetector(Copyable, Detector):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class SlidingWindow(Memory):
     """The last trials up to a number, observed or not (SW-GP-UCB, Zhou & Shroff 2021).
 
@@ -508,8 +502,7 @@ class SlidingWindow(Memory):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class Discount(Memory):
     """All trials, weighted by age (TV-GP-UCB, Bogunovic, Scarlett & Cevher 2016, section 4).
 
@@ -539,8 +532,7 @@ class Discount(Memory):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class Tide(Memory):
     """All trials, on a common level of the rewards that moves with time (`nilregret.gp.tidal`).
 
@@ -576,8 +568,7 @@ class Tide(Memory):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class AllOf(Memory):
     """The trials that count for all of several memories: `AllOf((nr.slots.EDetector(), nr.slots.DriftBank()))`.
 

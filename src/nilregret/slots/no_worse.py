@@ -49,13 +49,13 @@ import numpy.typing as npt
 
 from .._utils.checks import LARGEST_REWARD, LONGEST_NAME, Array, flag, integer, many, number, one_of, settle, shown
 from .._utils.copying import Copyable
-from .._utils.dataclass import dataclass, field, replace
+from .._utils.dataclass import field, replace
 from .._utils.numerals import numeral
 from .._utils.process_setting import with_one_thread
 from ..domains.domain import Arms, Domain, Space, arm_of
 from ..domains.parameters import Choice
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 from ..storage.trial import Trial
 from .base import Part, Policy
 
@@ -69,8 +69,7 @@ ALIKE = 1e-9  # share of the largest eigenvalue of features, below which they ar
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class NoWorse(Part):
     """A guard: with probability 1 - delta, no sum of rewards falls below 1 - by times that of the control.
 

@@ -27,7 +27,7 @@ from .._utils.dataclass import dataclass, field
 from .._utils.numerals import exact, numeral
 from ..errors import InvalidInput, TrialError
 from ..kernels import Kernel
-from ..serialize import described
+from ..serialize import description
 from ..storage.record import Trial
 from ..theory.penalties import LARGEST, ExponentialPenalty, PenaltyFunction, PowerPenalty, check_assumption_2
 from .base import Part, Policy
@@ -197,8 +197,7 @@ class Objective(Part):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class RewardAlone(Objective):
     """The reward. Constraint values may come and are recorded."""
 
@@ -303,8 +302,7 @@ class Constrained(Objective):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class MultiplicativePenalty(Constrained):
     """Algorithm 2, for noiseless constraints: f + eps - sum_j kappa_j (psi(g_j) - 1).
 
@@ -375,8 +373,7 @@ class MultiplicativePenalty(Constrained):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class AdditivePenalty(Constrained):
     """Algorithm 3, for noisy constraints: f + eps - sum_j kappa_j (g_j + eps_j).
 

@@ -12,10 +12,10 @@ from typing import Any, Literal, final
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, LONGEST_NAME, Array, integer, many, number, one_of, settle, shown
-from .._utils.dataclass import dataclass, replace
+from .._utils.dataclass import replace
 from ..domains.search.boxes import AcquisitionFunction
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 from .acquisition import PointView, TableView
 from .base import Part, Policy
 from .constraints import Constraints, EveryRound
@@ -27,8 +27,7 @@ DIRECTIONS = ("maximize", "minimize")
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class Pareto(Constraints):
     """Several objectives, of which none counts more: the front of the trials that no other trial beats in all of them.
 

@@ -30,7 +30,7 @@ from .._utils.copying import Copyable
 from .._utils.dataclass import dataclass, replace
 from .._utils.numerals import exact
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 from ..storage.record import Trial
 from ..theory.delays import Delay
 from .base import Part, Policy
@@ -427,8 +427,7 @@ class Pending(Part):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class Ignored(Pending):
     """No imputation: a pending trial has no effect until its reward comes.
 
@@ -456,8 +455,7 @@ class Ignored(Pending):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class Hallucinated(Pending):
     """Imputation by the posterior mean: the variance shrinks, and the mean stays that of the observed trials.
 
@@ -485,8 +483,7 @@ class Hallucinated(Pending):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class NearestMeans(Pending):
     """Imputation by the posterior mean at the nearest observed points (Verma, Dai & Low 2022, footnote 3).
 
@@ -525,8 +522,7 @@ class NearestMeans(Pending):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class Censored(Pending):
     """Imputation by the smallest reward (Verma, Dai & Low 2022, section 3.1).
 

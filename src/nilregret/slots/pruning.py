@@ -24,7 +24,7 @@ from .._utils.dataclass import dataclass
 from .._utils.numerals import numeral
 from .._utils.randomness import Draws
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 from .base import Part, Policy
 
 LARGEST_STEP = 10**12
@@ -188,8 +188,7 @@ class Pruning(Part):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class Never(Pruning):
     """The rule that stops no trial. Curves are on record all the same.
 

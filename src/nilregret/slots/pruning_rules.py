@@ -25,9 +25,8 @@ from typing import Literal, NamedTuple, final
 import numpy as np
 
 from .._utils.checks import Array, flag, integer, number, settle
-from .._utils.dataclass import dataclass
 from .._utils.numerals import numeral
-from ..serialize import described
+from ..serialize import description
 from .pruning import Course, Courses, Pruning
 
 MOST_FINISHED = 10**6
@@ -35,8 +34,7 @@ LARGEST_FACTOR = 1e3
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class Median(Pruning):
     """The median rule: a trial stops if its best value so far is below the median of the finished trials at its step.
 
@@ -81,8 +79,7 @@ class Median(Pruning):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class Halving(Pruning):
     """Asynchronous successive halving: at each rung the best share 1 / eta of the trials goes on.
 
@@ -163,8 +160,7 @@ class _Features(NamedTuple):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class Predicted(Pruning):
     """A rule that stops a trial whose final value will probably not beat the best finished one.
 

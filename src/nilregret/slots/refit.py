@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple, Self, final
 import numpy as np
 
 from .._utils.checks import Array, flag, integer, listed, number, one_of, settle, shown
-from .._utils.dataclass import dataclass, replace
+from .._utils.dataclass import replace
 from .._utils.process_setting import with_one_thread
 from ..domains.domain import Arms, sides
 from ..errors import InvalidInput, NoRegretWarning
@@ -29,7 +29,7 @@ from ..gp.mixture import EarlierStudy, Ensemble
 from ..gp.warping import AnyWarp, SignedLog, Warp, half_rank, signed_log
 from ..kernels import Kernel
 from ..kernels.factorization import LEAST_REGULARIZATION
-from ..serialize import described, entries, from_plain, to_plain
+from ..serialize import description, entries, from_plain, to_plain
 from .base import Policy
 
 WARPS: dict[str, Callable[[Array], AnyWarp | None]] = {
@@ -115,8 +115,7 @@ class Refitted(NamedTuple):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class Refit(Learning):
     """Fits of the kernel, the noise and a constant mean at intervals, each from the policy's own kernel.
 
@@ -299,8 +298,7 @@ FARTHEST_BEHIND = 1e3  # nats
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class ArmModels(Learning):
     """Linear models of arms under contexts, in place of a posterior with the policy's kernel.
 
@@ -399,8 +397,7 @@ MOST = 64  # largest number of earlier studies, each with a posterior that each 
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class EarlierStudies(Learning):
     """A mixture of the posterior of this study and those of earlier ones, weighted by ranks (`nilregret.gp.mixture`).
 

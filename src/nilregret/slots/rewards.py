@@ -27,7 +27,7 @@ from .._utils.checks import LARGEST_REWARD, Array, IndexArray, flag, number, one
 from .._utils.dataclass import dataclass, replace
 from .._utils.numerals import exact, numeral
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 from ..storage.record import Trial
 from .base import Policy
 from .objective import Objective
@@ -174,8 +174,7 @@ class UpToCeiling(KnownReward):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class Bernoulli(UpToCeiling):
     """Clicks, conversions, successes: rewards of 0 and 1.
 
@@ -218,8 +217,7 @@ class Bernoulli(UpToCeiling):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class Poisson(UpToCeiling):
     """Counts: whole numbers from 0 on, whose variance is their expectation.
 
@@ -262,8 +260,7 @@ class Poisson(UpToCeiling):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class Bounded(KnownReward):
     """Numbers between two bounds: ratings, shares, profits of one sale.
 

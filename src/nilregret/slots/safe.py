@@ -17,7 +17,7 @@ import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, finite_array, flag, number, one_of, settle
 from .._utils.copying import Copyable
-from .._utils.dataclass import dataclass, field, replace
+from .._utils.dataclass import field, replace
 from .._utils.numerals import numeral
 from ..domains.coordinates import named_points
 from ..domains.distances import Metric, Slope, has_names, packed
@@ -26,7 +26,7 @@ from ..domains.search.boxes import AcquisitionFunction, real_columns
 from ..errors import InvalidInput, NoRegretError
 from ..kernels import Kernel
 from ..kernels.domains import prior_std
-from ..serialize import LATER, described
+from ..serialize import LATER, description
 from ..storage.record import Trial
 from .acquisition import PointView, TableView
 from .base import Policy
@@ -191,8 +191,7 @@ NO_SCALE = (
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class Safe(Constraints):
     """No round may violate a constraint: only certified points are played, and those of `start`.
 

@@ -25,7 +25,7 @@ from ..domains.domain import Arms
 from ..domains.search.arms import best_on_grid
 from ..domains.search.boxes import AcquisitionFunction
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 from ..theory.fronts import FAR_OUT, LEAST_STD, LOG_SQRT_2PI, MOST, log_distribution, log_h
 from .acquisition import AcquisitionContext, PointView, TableView
 from .base import Part, Policy
@@ -172,8 +172,7 @@ class PointwiseScore(Score):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class UpperConfidenceBound(PointwiseScore):
     """Optimism: the upper bound of f (Srinivas et al. 2010, eq. 6).
 
@@ -199,8 +198,7 @@ class UpperConfidenceBound(PointwiseScore):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class RandomisedBound(Score):
     """Randomised optimism: mu + zeta_t^{1/2} sigma, IRGP-UCB (Takeno, Inatsu & Karasuyama 2023).
 
@@ -267,8 +265,7 @@ class RandomisedBound(Score):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class GaussianDraws(Score):
     """Thompson sampling with a draw for each arm by itself: N(mu, (width sigma)^2), independent between arms.
 
@@ -334,8 +331,7 @@ class _Widened:
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class PosteriorMean(PointwiseScore):
     """Exploitation alone (Srinivas et al. 2010, section 6, "mean only").
 
@@ -358,8 +354,7 @@ class PosteriorMean(PointwiseScore):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class PosteriorDeviation(PointwiseScore):
     """Exploration alone: the greedy experimental design (Srinivas et al. 2010, eq. 4, "variance only").
 
@@ -415,8 +410,7 @@ class Improvement(PointwiseScore):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class ExpectedImprovement(Improvement):
     """The logarithm of E max(f - f_best - xi, 0) = sigma (phi(z) + z Phi(z)) (Mockus et al. 1978).
 
@@ -457,8 +451,7 @@ class ExpectedImprovement(Improvement):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class ProbabilityOfImprovement(Improvement):
     """The number z, with the same maximiser as P(f > f_best + xi) = Phi(z), which never saturates (Kushner 1964).
 
@@ -484,8 +477,7 @@ class ProbabilityOfImprovement(Improvement):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class ThompsonSample(Score):
     """A function drawn from GP(mu, v^2 cov), with v the width (Chowdhury & Gopalan 2017, Algorithm 2).
 

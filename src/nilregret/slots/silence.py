@@ -46,7 +46,7 @@ from .._utils.checks import LARGEST_REWARD, Array, IndexArray, flag, number, set
 from .._utils.copying import Copyable
 from .._utils.dataclass import dataclass, replace
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 from ..storage.record import Trial
 from ..theory.delays import Delay
 from .base import Policy
@@ -114,8 +114,7 @@ class _Silent(Pending):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class Imputed(_Silent):
     """Imputation by the expected value so far, where silence means no: conversions, clicks, purchases.
 
@@ -144,8 +143,7 @@ class Imputed(_Silent):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class LateOrNever(_Silent):
     """`Hallucinated` until it is evident that some rewards never come and that these are the bad ones, then `Imputed`.
 
@@ -318,8 +316,7 @@ def weighs(policy: Policy) -> bool:
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class Exposed(Pending):
     """An unanswered trial counts by its exposure, where a yes comes sooner or later and silence means no.
 

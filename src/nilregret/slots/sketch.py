@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import final
 
 from .._utils.checks import integer, number, settle, shown
-from .._utils.dataclass import dataclass
 from ..domains.domain import Arms
 from ..errors import InvalidInput
 from ..gp import Terms
-from ..serialize import described
+from ..serialize import description
 from .base import Part, Policy
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class Sketch(Part):
     """Inducing points drawn by their remaining uncertainty, as in BKB and BBKB (Calandriello et al. 2019, 2020).
 

@@ -29,9 +29,8 @@ from typing import NamedTuple, final
 import numpy as np
 
 from .._utils.checks import Array, finite_array, many, number, settle, shown
-from .._utils.dataclass import dataclass
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 from .base import Part, Policy
 
 MOST_PLACES = 1_000
@@ -122,8 +121,7 @@ class SlateModel(Part):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class Cascade(SlateModel):
     """The cascade model: places are looked at in turn, until the first that attracts.
 
@@ -150,8 +148,7 @@ class Cascade(SlateModel):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class Positions(SlateModel):
     """The position-based model: an answer comes with the weight of the place times the attraction of the arm.
 

@@ -32,9 +32,8 @@ from abc import abstractmethod
 from typing import final
 
 from .._utils.checks import number, settle
-from .._utils.dataclass import dataclass
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 from .base import Part, Policy
 from .memory import Forever
 from .pending import Hallucinated, Ignored
@@ -120,8 +119,7 @@ class Switching(Part):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class Lazy(Switching):
     """A rule that plays a choice until it could have shrunk some standard deviation by the factor C.
 

@@ -13,9 +13,8 @@ from typing import Any, final
 import numpy as np
 
 from .._utils.checks import Array, number
-from .._utils.dataclass import dataclass
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 
 LONGEST = 1e15  # largest mean of a delay, beyond which no reward would ever be observed
 
@@ -39,8 +38,7 @@ class Delay(ABC):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class FixedDelay(Delay):
     """A constant number of rounds. With b - 1 rounds, trials come in batches of b, asked for one by one."""
 
@@ -59,8 +57,7 @@ class FixedDelay(Delay):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class PoissonDelay(Delay):
     """A Poisson distribution with this mean (Verma et al., section 6)."""
 
@@ -81,8 +78,7 @@ class PoissonDelay(Delay):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class GeometricDelay(Delay):
     """A geometric distribution on 0, 1, 2, ... with this mean."""
 
@@ -101,8 +97,7 @@ class GeometricDelay(Delay):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class HeavyTailedDelay(Delay):
     """A Pareto (Lomax) distribution, rounded down: P(delay >= d) = (1 + d / scale)^{-tail}.
 

@@ -17,9 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, finite_array, number, settle, shown
-from .._utils.dataclass import dataclass
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 
 LARGEST = 1e6  # upper limit of multipliers and of psi, far beyond any feasible point
 TOLERANCE = 1e-9  # relative tolerance of the checks, which must accept a psi exactly at the border
@@ -88,8 +87,7 @@ class PenaltyFunction(ABC):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class ExponentialPenalty(PenaltyFunction):
     """Eq. (10): exp(c x), c > 0 per unit of g. It gives the smallest bound on the violation."""
 
@@ -108,8 +106,7 @@ class ExponentialPenalty(PenaltyFunction):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class PowerPenalty(PenaltyFunction):
     """Eq. (9): (c x + 1)^n, c > 0 per unit of g, n >= 1. A sublinear bound on the violation needs n > 1."""
 

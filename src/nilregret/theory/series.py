@@ -14,9 +14,8 @@ from abc import ABC, abstractmethod
 from typing import final
 
 from .._utils.checks import integer, number, settle, shown
-from .._utils.dataclass import dataclass
 from ..errors import InvalidInput
-from ..serialize import described
+from ..serialize import description
 
 
 class Series(ABC):
@@ -28,8 +27,7 @@ class Series(ABC):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class PowerSeries(Series):
     """pi_t = zeta(power) t^power, which is that of the theorems for 2.
 
@@ -50,8 +48,7 @@ class PowerSeries(Series):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class EvenSeries(Series):
     """Rounds 1 to T share half of delta evenly (pi_t = 2 T), later rounds the other half (pi_t = pi^2 (t - T)^2 / 3).
 

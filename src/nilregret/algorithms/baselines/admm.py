@@ -22,7 +22,6 @@ from typing import final
 import numpy as np
 
 from ..._utils.checks import LARGEST_REWARD, Array, frozen, integer, number, settle, shown
-from ..._utils.dataclass import dataclass
 from ..._utils.randomness import Draws
 from ...domains.domain import Box, Space
 from ...domains.search.boxes import MOST_LOOKS
@@ -32,7 +31,7 @@ from ...gp import PointPosterior
 from ...gp.fitting import fit
 from ...kernels import Kernel, Matern
 from ...policy.scripted import Answers, Play, Script, ScriptedPolicy
-from ...serialize import described
+from ...serialize import description
 from ...slots.objective import MOST_CONSTRAINTS
 from ...storage.record import Trial
 
@@ -43,8 +42,7 @@ EVERY = 5  # The number of new points between two fits.
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class Admmbo(ScriptedPolicy):
     """The policy that `admmbo` returns."""
 

@@ -22,12 +22,11 @@ from typing import final
 import numpy as np
 
 from ..._utils.checks import LARGEST_REWARD, Array, finite_array, integer, number, settle
-from ..._utils.dataclass import dataclass
 from ...domains.domain import Box
 from ...domains.search.designs import uniform
 from ...errors import InvalidInput
 from ...policy.scripted import Answers, Play, Script, ScriptedPolicy
-from ...serialize import described
+from ...serialize import description
 from ...slots.objective import MOST_CONSTRAINTS
 from ...storage.record import Trial
 
@@ -35,8 +34,7 @@ SPREAD = 0.05  # Share of the box's shortest side.
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class BanditOco(ScriptedPolicy):
     """The policy that `bandit_oco` returns."""
 

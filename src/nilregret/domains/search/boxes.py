@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..._utils.checks import Array, IndexArray, flag, integer, number, settle
-from ..._utils.dataclass import dataclass, field
+from ..._utils.dataclass import field
 from ..._utils.randomness import Draws
-from ...serialize import LATER, described
+from ...serialize import LATER, description
 from ..domain import Box, Space
 from .designs import clipped, every, leading_options, mutated, neighbours, sobol, within
 from .feasible import kept, region
@@ -87,8 +87,7 @@ class Found(NamedTuple):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class PointSearch:
     """Multi-start ascent.
 

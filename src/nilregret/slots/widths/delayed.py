@@ -19,9 +19,9 @@ from typing import Any, ClassVar, cast, final
 import numpy as np
 
 from ..._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, Array, flag, integer, number, settle, shown
-from ..._utils.dataclass import dataclass, field, replace
+from ..._utils.dataclass import field, replace
 from ...errors import InvalidInput
-from ...serialize import described
+from ...serialize import description
 from ..base import Policy
 from ..envelope import Bounds, Confidence, Envelope, Progress, Width, Window, checked_delta, square_root
 from .gains import Gain, RealisedGain, checked_gain
@@ -35,8 +35,7 @@ def _total(deviations: Array) -> float:
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class CensoredWidth(Width):
     """nu_t = B_y sum_{s=t-m}^{t-1} sigma_{t-1}(x_s) + beta_t, the sum over the last m trials, observed or not.
 
@@ -115,8 +114,7 @@ class CensoredWidth(Width):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class CensoredBounds(Confidence):
     """Bounds of rho_m f that use which rewards are missing. They are never wider than those of `CensoredWidth`.
 
@@ -200,8 +198,7 @@ class MissingAnswers(Bounds):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class Inflated(Width):
     """exp(C) times another width, for a variance that counts pending trials as observed (GP-BUCB).
 

@@ -15,12 +15,11 @@ from typing import final
 import numpy as np
 
 from ..._utils.checks import LARGEST_REWARD, Array, integer, number, settle, shown
-from ..._utils.dataclass import dataclass
 from ...errors import InvalidInput
 from ...gp import ArmPosterior, Posterior
 from ...gp.protocol import RevisablePosterior
 from ...kernels import Kernel
-from ...serialize import described
+from ...serialize import description
 from ...theory.rates import information_gain_rate
 from ..envelope import Progress
 
@@ -37,8 +36,7 @@ class Gain(ABC):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class RealisedGain(Gain):
     """The gain 1/2 log det(I + K / lambda) of the observations so far, at most gamma_t.
 
@@ -55,8 +53,7 @@ class RealisedGain(Gain):
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class GreedyGain(Gain):
     """The upper bound (1 - 1/e)^{-1} I(greedy design of that size) on gamma_t (Srinivas et al. 2010, section 5.1)."""
 
@@ -71,8 +68,7 @@ class GreedyGain(Gain):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class RateGain(Gain):
     """The growth rate of gamma_t with a constant chosen by hand (Srinivas et al. 2010, Theorem 5).
 
@@ -106,8 +102,7 @@ class RateGain(Gain):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class ConstantGain(Gain):
     """A number chosen by hand, such as one found by cross-validation (Chowdhury & Gopalan 2017, section 6: 1)."""
 

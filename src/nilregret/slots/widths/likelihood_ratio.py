@@ -41,14 +41,13 @@ import numpy as np
 
 from ..._utils.checks import LARGEST_REWARD, Array, IndexArray, flag, number, settle
 from ..._utils.copying import Copyable
-from ..._utils.dataclass import dataclass
 from ...errors import InvalidInput
 from ...gp import Posterior, RatePosterior
 from ...gp.binomial_counts import OwnRates
 from ...gp.spectrum import Spectrum, spectrum_of_features, spectrum_of_points
 from ...gp.tidal import rates_of
 from ...kernels.factorization import pivoted_cholesky, tolerance
-from ...serialize import described
+from ...serialize import description
 from ..base import Policy
 from ..envelope import Bounds, Confidence, Envelope, Guess, Progress, Symmetric, checked_delta
 from ..rewards import KnownReward
@@ -64,8 +63,7 @@ EDGE = 1e-12  # distance of predictions from 0 and 1
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class LikelihoodRatio(Confidence):
     """Bounds from the likelihood of the rewards against that of their predictions, within a ball of the kernel's RKHS.
 
@@ -390,8 +388,7 @@ def _largest_variance(low: Array, high: Array, *, counts: bool) -> Array:
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class RateQuantiles(Confidence):
     """Bounds of a rate that an arm's own rewards leave possible, for which nothing is proved.
 

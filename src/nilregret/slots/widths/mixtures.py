@@ -58,7 +58,7 @@ from ..._utils.numerals import numeral
 from ...errors import InvalidInput
 from ...gp import ArmPosterior, AtPoints, Posterior
 from ...gp.spectrum import Spectrum
-from ...serialize import described
+from ...serialize import description
 from ..base import Policy
 from ..envelope import Bounds, Confidence, Envelope, Guess, Progress, Width, Window, checked_delta, square_root
 from .gains import bounded_noise
@@ -151,8 +151,7 @@ class _MixtureWidth(NormWidth):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class AnyRidge(_MixtureWidth):
     """AY: B + (R / sqrt(lambda)) sqrt(LD_t + 2 ln(parts / delta)), for any lambda (Abbasi-Yadkori 2013).
 
@@ -179,8 +178,7 @@ class AnyRidge(_MixtureWidth):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class AnalyticMixture(_MixtureWidth):
     """AMM: sqrt(B^2 + (R^2 / lambda) (LD_t + 2 ln(parts / delta))), the analytic bound of Flynn & Reeb 2025.
 
@@ -194,8 +192,7 @@ class AnalyticMixture(_MixtureWidth):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class DualMixture(Confidence):
     """DMM: the best of these bounds over a grid of alpha, the dual bound of Flynn & Reeb 2025.
 
@@ -313,8 +310,7 @@ class EmptySet(DoubledNorm):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class NoiseFree(Width):
     """Widths sqrt(B^2 - y^T (K + lambda I)^{-1} y) of rewards without noise, for any lambda. They hold with certainty.
 
@@ -422,8 +418,7 @@ def _whole(posterior: Posterior) -> ArmPosterior | AtPoints:
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class Intersection(Confidence):
     """The intersection of several bounds: the largest lower and the smallest upper one.
 

@@ -14,10 +14,10 @@ from typing import Any, ClassVar, final
 
 from ..._utils.checks import LARGEST_REWARD, flag, integer, number, settle
 from ..._utils.copying import Copyable
-from ..._utils.dataclass import dataclass, field
+from ..._utils.dataclass import field
 from ...errors import InvalidInput
 from ...gp import Posterior
-from ...serialize import described
+from ...serialize import description
 from ...theory.change.schedules import ucb_regularization
 from ..base import Policy
 from ..envelope import Guess, Progress, Width, checked_delta, checked_scale, is_matched, square_root
@@ -107,8 +107,7 @@ class NormWidth(Width):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class SelfNormalized(NormWidth):
     """Chowdhury & Gopalan 2017, Theorem 2: B + R sqrt(2 (gamma_{t-1} + 1 + ln(parts / delta))).
 
@@ -188,8 +187,7 @@ class SelfNormalized(NormWidth):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class BoundedNoise(NormWidth):
     """Srinivas et al. 2010, Theorem 3: beta_t = scale * (2 B^2 + 300 gamma_t log^3(t / delta)). The width is its root.
 
@@ -255,8 +253,7 @@ class BoundedNoise(NormWidth):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class KernelUcb(Width):
     """Valko et al. 2013: eta / sqrt(lambda), the same in every round (Chowdhury & Gopalan 2017, section 3.1).
 
@@ -323,8 +320,7 @@ class NormGuess(DoubledNorm):
 
 
 @final
-@described
-@dataclass(frozen=True, kw_only=True)
+@description(frozen=True, kw_only=True)
 class PeriodRkhs(Width):
     """Avanesov, eq. A.3: beta_t = D (2 F^2 + 300 eta_t log^3(t T^2)), t since the last restart. The width is its root.
 

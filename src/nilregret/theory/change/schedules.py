@@ -36,10 +36,9 @@ from collections.abc import Callable, Sequence
 from typing import final
 
 from ..._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, integer, many, number, one_of, settle, shown
-from ..._utils.dataclass import dataclass
 from ...errors import InvalidInput
 from ...kernels import Kernel
-from ...serialize import described
+from ...serialize import description
 
 LEVEL = 2.6  # theta_1 in the paper's experiments, for prior variance 1
 RIDGE_CONSTANT = {"average": 2.0, "integral": 10.0}  # c, for prior variance 1
@@ -53,8 +52,7 @@ Schedule = float | Callable[[int], float]
 
 
 @final
-@described
-@dataclass(frozen=True)
+@description(frozen=True)
 class PowerLaw:
     """A map n -> constant * n^exponent, for n = 1, 2, ... `PowerLaw(2.6, -6 / 7)` is the paper's threshold.
 
