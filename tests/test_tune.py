@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import types
 from pathlib import Path
 from unittest import mock
 
@@ -177,13 +178,14 @@ def test_options_override_the_file(folder, tmp_path):
 
 def test_seconds_end_a_run_as_trials_do(folder, monkeypatch):
     now = iter(range(10**6))
-    monkeypatch.setattr(loop, "monotonic", lambda: 10.0 * next(now))  # Each look takes ten seconds.
-    result = tune(write(folder, ("trials = 12\n", "")), "--seconds", "60")
+    with monkeypatch.context() as patched:
+        patched.setattr(loop, "monotonic", lambda: 10.0 * next(now))  # Each look takes ten seconds.
+        result = tune(write(folder, ("trials = 12\n", "")), "--seconds", "60")
     assert result.exit_code == 0, result.output
     assert "seconds: the 60 s were over" in result.output
     assert "best value: " in result.output
     assert 0 < len(trials(folder)) <= 6
-    monkeypatch.undo()
+    sys.modules["objective"] = types.ModuleType("objective")  # Another one of this name, as of an earlier file.
     result = tune(write(folder, ("trials = 12\n", "seconds = 1000\n")), "--trials", str(len(trials(folder)) + 1))
     assert result.exit_code == 0, result.output
     assert "stopped" not in result.output

@@ -101,8 +101,13 @@ def imported(what: str, reference: str, module: str, name: str, folder: Path) ->
     Raises:
         InvalidInput: the module or the object cannot be loaded.
     """
-    if str(folder) not in sys.path:
+    if sys.path[:1] != [str(folder)]:
         sys.path.insert(0, str(folder))
+    beside, known = folder / f"{module}.py", sys.modules.get(module)
+    origin = Path(getattr(known, "__file__", None) or "")
+    if known is not None and beside.is_file() and origin.resolve() != beside.resolve():
+        del sys.modules[module]  # It is another module of this name, which the process imported before.
+    importlib.invalidate_caches()  # The file may be newer than the list of its folder.
     try:
         return getattr(importlib.import_module(module), name)
     except (Exception, SystemExit) as error:  # A module of the user may raise anything.
