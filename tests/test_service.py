@@ -85,7 +85,7 @@ def test_a_recipe_for_clicks(client):
         ({"arms": [[0.0], [1.0]], "policy": {"reward": "clicks"}}, "bernoulli"),
         ({"arms": [[0.0], [1.0]], "policy": {"reward": 1}}, "reward"),
         ({"arms": [[0.0], [1.0]], "policy": {"switching": "lazy"}}, "unknown switching"),
-        ({"polcy": {}}, "unknown field `polcy`"),
+        ({"polcy": {}}, "there is no entry `polcy`. Did you mean 'policy'?"),
         ({}, "`space` or `arms` is missing"),
         ({"policy": {"type": "Policy"}}, "description"),
         ({"policy": {"type": "os.system"}}, "Unknown type"),

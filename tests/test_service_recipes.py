@@ -123,7 +123,10 @@ def test_a_budget_on_average_by_its_name(client):
 def test_in_which_sense_constraints_hold_needs_constraints(client):
     policy = {"algorithm": "gp_ucb", "kernel": KERNEL, "noise": 0.1}
     for body, words in (
-        ({"policy": policy | {"constraints": "on_average"}}, "say beside the policy how many there are"),
+        (
+            {"policy": policy | {"constraints": "on_average"}},
+            'as in {"constraints": 1, "policy": {"cons',
+        ),
         ({"constraints": 1, "policy": policy | {"constraints": "on_avrage"}}, "Did you mean 'on_average'?"),
     ):
         status, said = client.put("/v1/studies/none", {"arms": [[0.0], [1.0]]} | body)

@@ -198,9 +198,9 @@ def test_rules_that_make_no_sense(given, said):
         nr.Enough(**given)
 
 
-@pytest.mark.parametrize("stop", [True, [0.1], len])
+@pytest.mark.parametrize("stop", [True, [0.1], len, "early"])
 def test_what_is_no_rule(stop):
-    with pytest.raises(InvalidInput, match="it must be `nr"):
+    with pytest.raises(InvalidInput, match=r"`stop` is .*: it must be the gain .* such as '1%' is a share"):
         quiet(bowl, SPACE, trials=3, stop=stop)
 
 
@@ -318,5 +318,5 @@ high = 3
     assert result.stopped.startswith("enough")
     assert json.loads(result.study.policy.to_json())["score"]["cost"] == "euros"
     file.write_text(text.replace('"1%"', '"1"'))
-    with pytest.raises(InvalidInput, match="a text is a share"):
+    with pytest.raises(InvalidInput, match="A text such as '1%' is a share"):
         config.load(file)

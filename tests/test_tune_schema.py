@@ -359,14 +359,14 @@ def test_kernels_from_a_file(folder, table, kernel):
             "[memory] `type` is 'sliding': it must be one of 'sliding_window'",
         ),
         (["memory = { rounds = 3 }"], "[policy] [memory] `type` is missing: it must be one of 'sliding_window'"),
-        (["memory = 3"], "Expected a name or a table, got `int` - at `memory`"),
+        (["memory = 3"], "`memory` must be a text or a table, and is a whole number."),
         (
             ["memory = { type = 'sliding_window', round = 3 }"],
             "[policy] [memory] missing rounds; unknown round. Did you mean 'rounds'? The entries of 'sliding_window'",
         ),
         (
             ["memory = { type = 'sliding_window', rounds = 'many' }"],
-            "[policy] [memory] Expected `int`, got `str` - at `rounds`",
+            "[policy] [memory] `rounds` must be a whole number, and is a text.",
         ),
         (["memory = { type = 'sliding_window', rounds = 0 }"], "[policy] [memory] `rounds` is 0"),
         (["pending = 'halucinate'"], "'ignore', 'hallucinate', 'auto'. Did you mean 'hallucinate'?"),
@@ -375,7 +375,7 @@ def test_kernels_from_a_file(folder, table, kernel):
             ["width = 'finit'"],
             "[policy] `width` is 'finit': it must be one of 'finite', 'compact', 'rkhs'.",
         ),
-        (["scale = 'big'"], "Expected `float`, got `str` - at `scale`"),
+        (["scale = 'big'"], "`scale` must be a number, and is a text."),
         (["search = { candidates = 1 }"], "[policy] [search] `candidates` is 1"),
         (["width = { type = 'nowhere:Mine' }"], "[policy] [width] `type` 'nowhere:Mine' could not be loaded"),
         (["width = { type = 'broken:Mine' }"], "could not be loaded from"),
@@ -401,7 +401,10 @@ def test_mistakes_are_named_with_what_is_allowed(folder, lines, sentence):
         ("{ type = 'sum', left = { type = 'matern' } }", "[policy] [kernel] missing right"),
         ("{ type = 'sum', left = { type = 'matern' }, right = { type = 'mat' } }", "[kernel] [right] `type` is 'mat'"),
         ("{ type = 'scaled', factor = 0, kernel = { type = 'matern' } }", "[policy] [kernel] `factor` is 0"),
-        ("{ type = 'matern', lengthscale = 'short' }", "[policy] [kernel] Expected `float | array`, got `str`"),
+        (
+            "{ type = 'matern', lengthscale = 'short' }",
+            "[policy] [kernel] `lengthscale` must be a number or a list",
+        ),
     ],
 )
 def test_mistakes_in_kernels(folder, kernel, sentence):

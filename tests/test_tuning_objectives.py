@@ -479,7 +479,10 @@ def test_a_command_of_the_wrong_form_ends_the_run(folder, shell, match):
             [("[objective]", '[policy]\nalgorithm = "gp_ucb"\nnoise = 0.1\nkernel = { type = "matern" }\n[objective]')],
             "[policy] `algorithm` 'gp_ucb' has one objective, and the file has several: it must be one of 'auto'",
         ),
-        ([('{ loss = "minimize", recall = "maximize" }', "2")], "at `objectives`"),
+        (
+            [('{ loss = "minimize", recall = "maximize" }', "2")],
+            "`objectives` must be a table or a list, and",
+        ),
         (
             [('{ loss = "minimize", recall = "maximize" }', '["loss", "recall"]\ngoal = ["minimize"]')],
             "`goal` has 1 entry, and there are 2 objectives",

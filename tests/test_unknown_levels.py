@@ -439,7 +439,7 @@ def test_contexts_change_on_the_command_line(tmp_path, monkeypatch):
 def test_a_file_declares_unknown_levels():
     table = '{ type = "choice", options = ["phone"], unknown = true }'
     assert parameter(tomllib.loads(f"device = {table}")["device"]) == nr.Choice("phone", unknown=True)
-    with pytest.raises(InvalidInput, match="Expected `bool`"):
+    with pytest.raises(InvalidInput, match="`unknown` must be true or false, and is a text"):
         parameter({"type": "choice", "options": ["phone"], "unknown": "yes"})
 
 

@@ -329,12 +329,15 @@ def policy(table: Mapping[str, Any], domain: D, place: PolicyContext) -> Policy[
 def _rule_in_file(name: str, schema: Schema, entries: dict[str, Any], place: PolicyContext) -> Any:
     """Takes the table of `constraints` out of the entries of a file, and returns its part, or None without a table."""
     takes = "constraints" in signature(schema.make).parameters and name not in COUNTED
+    said = entries.get("constraints")
+    if isinstance(said, str):
+        entries["constraints"] = {"type": one_named("constraints", said, BY_NAME["constraints"])}
     if not takes or not isinstance(entries.get("constraints"), Mapping):
         return None
     if not place.constraints:
         raise InvalidInput(
-            "`constraints` says in which sense they hold, and [objective] has none: give it "
-            "constraints = ['heat <= 50'], in the units of an entry of its answer."
+            "`constraints` says in which sense they hold, and [objective] has none: write "
+            "constraints = ['heat <= 50'] there, in the units of an entry of its answer."
         )
     return read_entry("constraints", entries.pop("constraints"), place)
 
@@ -377,8 +380,8 @@ def _check_live(name: str, schema: Schema, arguments: Mapping[str, Any], place: 
         raise InvalidInput(f"`algorithm` {name!r} is about constraints: say beside the policy how many there are.")
     if "constraints" in _rules(arguments) and not place.constraints:
         raise InvalidInput(
-            "`constraints` says in which sense they hold, and there are none: say beside the policy how many there "
-            "are, by a number that is also called `constraints`."
+            "`constraints` says in which sense they hold, and how many there are is missing: write both, as in "
+            '{"constraints": 1, "policy": {"constraints": "on_average"}}.'
         )
 
 

@@ -26,6 +26,12 @@ R = TypeVar("R")
 
 Inner = dict[str, Any]  # A table within a table has a reader of its own.
 SCALARS = (float, int, str, bool)
+KINDS = {
+    "int": "a whole number", "float": "a number", "str": "a text", "bool": "true or false", "array": "a list",
+    "object": "a table", "null": "null",
+}  # fmt: skip
+EACH = f"(?:{'|'.join(KINDS)})"
+UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`")
 
 
 @final
@@ -157,6 +163,25 @@ def within(entry: str, read: Callable[..., R], *arguments: Any) -> R:
         raise error.within(entry) from error
 
 
+def in_words(message: str, table: str) -> str:
+    """Returns a message of msgspec in words that name no type of Python.
+
+    Args:
+        message: of a `msgspec.ValidationError`.
+        table: name of a table, with its article.
+    """
+    kinds = {**KINDS, "object": table}
+
+    def wanted(found: re.Match[str]) -> str:
+        return "it must be " + " or ".join(kinds[each] for each in found[1].split(" | ") if each != "null")
+
+    message = re.sub(rf"Expected `({EACH}(?: \| {EACH})*)`", wanted, message)
+    message = re.sub(rf", got `({EACH})`", lambda found: f", and is {kinds[found[1]]}", message)
+    message = message.replace("a whole number, and is a number", "a whole number, and has a fraction")
+    message = re.sub(r"^Object missing required field (`.*?`)", r"the entry \1 is missing", message)
+    return UNKNOWN.sub(r"there is no entry `\1`", message).replace("Invalid enum value", "it cannot be")
+
+
 def convert(data: Any, kind: Any, place: str = "") -> Any:
     """Returns `data` as a checked structure.
 
@@ -166,27 +191,21 @@ def convert(data: Any, kind: Any, place: str = "") -> Any:
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
-        message = (
-            re.sub(r"^Object missing required field (`.*?`)", r"the entry \1 is missing", str(error))
-            .replace("Object", "the table")
-            .replace("`object`", "a table")
-            .replace("`str | object`", "a name or a table")
-            .replace("`str | object | array`", "a name, a table or a list of tables")
-            .replace("`$", f"`{place or 'file'}")
-            .replace("`file.", "`")
-        )
-        unknown = re.search(r"unknown field `([^`]*)`", message)
+        message, _, at = in_words(str(error), "a table").partition(" - at `$")
+        at = (place + at.rstrip("`")).lstrip(".")
+        message = f"`{at}` {message[3:]}" if at and message.startswith("it ") else f"`{at}`: " * bool(at) + message
+        unknown = UNKNOWN.search(str(error))
         if unknown:
             structs = getattr(kind, "__args__", (kind,))
             fields = [name for struct in structs for name in struct.__struct_fields__]
             close = difflib.get_close_matches(unknown.group(1), fields, n=1)
             if unknown.group(1) in close:
-                message += ". It belongs at the top, outside that table."
+                message += ". It belongs at the top, outside that table"
             elif close:
                 message += f". Did you mean `{close[0]}`?"
             else:
-                message += f". The fields are: {', '.join(dict.fromkeys(fields))}."
-        raise InvalidInput(message) from None
+                message += f". The entries are: {', '.join(dict.fromkeys(fields))}"
+        raise InvalidInput(message if message.endswith("?") else f"{message}.") from None
 
 
 class Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

@@ -45,6 +45,10 @@ LAST, LEAST_LAST = 1 / 3, 10  # The last trials, a share of all and at least so 
 STILL = 0.1  # rose by no more than this share of the gain that counts.
 QUIET = 0.5  # The noise, as a share of that gain, up to which it hides nothing.
 GROWN = ("widened", "added", "restored")  # The changes after which there are new points, and ten more trials at least.
+FORMS = (
+    "it must be the gain that is not worth another trial. A text such as '1%' is a share of the spread of the values, "
+    "at most 100%. A number above 0 such as 0.01 is in units of the value. Python takes `nr.Enough(...)`, too."
+)
 PERCENT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*")
 
 
@@ -189,8 +193,11 @@ def stop_rule(stop: object) -> Enough | None:
     if stop is None or isinstance(stop, Enough):
         return stop
     if isinstance(stop, bool) or not isinstance(stop, float | int | str):
-        raise InvalidInput(f"`stop` is {shown(stop)}: it must be `nr.Enough(0.01)`, or `nr.Enough('1%')`.")
-    return Enough(stop)
+        raise InvalidInput(f"`stop` is {shown(stop)}: {FORMS}")
+    try:
+        return Enough(stop)
+    except InvalidInput:
+        raise InvalidInput(f"`stop` is {shown(stop)}: {FORMS}") from None
 
 
 def _above_0(name: str, value: object, why: str) -> float:

@@ -137,8 +137,8 @@ class StudyRequest(Request, frozen=True):
     arms: Annotated[list[list[float]] | None, Meta(description="Points to choose from, instead of `space`.")] = None
     context: Annotated[dict[str, dict[str, Any]] | None, Meta(description="Likewise, what is known before.")] = None
     constraints: Annotated[
-        int, Meta(ge=0, le=100, description="Values told with each reward, satisfied when <= 0.")
-    ] = 0
+        int, Meta(ge=0, le=100, description="How many values are told with each reward, satisfied when <= 0. "
+                  'A budget is 1 of them, and `policy` has {"constraints": "on_average"}.')] = 0  # fmt: skip
     objectives: (
         Annotated[dict[str, Goal], Meta(min_length=2, description="Several objectives: their goals by name.")]
         | Annotated[list[str], Meta(min_length=2, description="Names of several objectives, which share `goal`.")]

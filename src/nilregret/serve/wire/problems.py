@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ..._utils.checks import shown
-from ...algorithms.schema import nearest
+from ...algorithms.schema import in_words, nearest
 from ...errors import InvalidInput, MissingExtra, NoRegretError, StorageError, TrialError, printable
 from .advice import MISSING, sentence_of
 
@@ -27,7 +27,7 @@ ELSEWHERE = " `/openapi.json` has those there are."
 
 
 def fitting(said: str, kind: Any, place: str, unknown: str | None) -> str:
-    """Returns the possible names or words, with a leading space, or "".
+    """Returns the possible names or words, or the description of the entry, with a leading space, or "".
 
     Args:
         said: message of msgspec.
@@ -35,9 +35,11 @@ def fitting(said: str, kind: Any, place: str, unknown: str | None) -> str:
         place: of the wrong value in the body, "" for the whole body.
         unknown: name of an entry that does not exist, if that is the error.
     """
-    if unknown is None and "enum value" not in said:
-        return ""
     kinds = [] if kind is None else list(_at(msgspec.inspect.type_info(kind), STEP.findall(place)))
+    if unknown is None and "enum value" not in said:
+        found = [each.extra_json_schema or {} for each in kinds if isinstance(each, msgspec.inspect.Metadata)]
+        described = {each["description"] for each in found if "description" in each}
+        return f" It is described so: {described.pop()}" if len(described) == 1 else ""
     if unknown is None:
         words = [word for each in kinds if isinstance(each, msgspec.inspect.LiteralType) for word in each.values]
         return f" There are: {', '.join(repr(word) for word in words)}." if words else ELSEWHERE
@@ -48,8 +50,9 @@ def fitting(said: str, kind: Any, place: str, unknown: str | None) -> str:
 
 
 def _at(kind: msgspec.inspect.Type, steps: list[str]) -> Iterator[msgspec.inspect.Type]:
-    """Yields the types that a value at a place may have."""
+    """Yields the types that a value at a place may have, and their metadata."""
     if isinstance(kind, msgspec.inspect.Metadata):
+        yield from () if steps else (kind,)
         yield from _at(kind.type, steps)
     elif isinstance(kind, msgspec.inspect.UnionType):
         for each in kind.types:
@@ -242,7 +245,13 @@ def unfit(what: str, error: msgspec.ValidationError, kind: Any = None) -> Proble
     where = f" (`{field}`)" if field else ""
     place, unknown = found[1] if found else "", named[1] if named and "unknown" in said else None
     hint = fitting(said, kind, place, unknown)
-    return Problem(422, "invalid", f"{what} does not fit{where}: {AT.sub('', said)}.{hint}", field=field or None)
+    said = in_words(AT.sub("", said), "an object")
+    return Problem(
+        422,
+        "invalid",
+        f"{what} does not fit{where}: {said}.{hint}",
+        field=field or None,
+    )
 
 
 def _of_json(error: msgspec.DecodeError) -> Problem:
