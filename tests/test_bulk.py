@@ -295,7 +295,7 @@ def test_the_client_refuses_what_json_would_lose(remote):
     study = made(remote, "refused")
     with pytest.raises(nr.errors.InvalidInput, match="Row 2 of `table` has inf in column reward: it must be finite"):
         study.add_from([{"arm": 0, "context": {"hour": 1}, "reward": reward} for reward in (1, math.inf)])
-    with pytest.raises(nr.errors.InvalidInput, match="is no table with rows"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"`table` is \[\]: it must be the path of a file"):
         study.add_from([])
     with pytest.warns(nr.errors.NoRegretWarning, match="No row of `table` has a reward, so nothing was recorded"):
         study.add_from([{"arm": 0, "context": {"hour": 1}, "reward": None}, {"arm": 0, "context": {"hour": 1}}])

@@ -269,7 +269,7 @@ def test_an_explanation_says_who_asked_for_the_point():
     study.enqueue([WHOLE, {"depth": 2}])
     first, second, third = (study.explain(trial) for trial in study.ask(count=3))
     assert first.enqueued == WHOLE
-    assert "Asked for by `enqueue`: the point as it was named." in str(first)
+    assert "Asked for by `enqueue` or `sheet`: the point as it was named." in str(first)
     assert first.to_dict()["enqueued"] == WHOLE
     assert (first.score, first.propensity, first.rule) == (None, None, None)
     assert second.enqueued == {"depth": 2}
@@ -413,7 +413,8 @@ def test_limits_of_the_space_are_kept_by_what_the_policy_chooses():
         assert found["a"] * found["n"] <= 2.0
         assert found["b"] <= 0.5
     for given, message in [
-        ({"a": 0.4, "b": 0.5, "c": 0.2, "n": 1}, r"outside of the limit 'a \+ b \+ c == 1'"),
+        ({"a": 0.4, "b": 0.5, "c": 0.2, "n": 1}, r"the limit 'a \+ b \+ c == 1' add up to 1.1, not 1"),
+        ({"a": 0.4, "b": 0.52, "c": 0.08, "n": 1}, "outside of the limit 'b <= 0.5'"),
         ({"b": 0.6}, "no point inside of the limits of the space was found with these values"),
         ({"a": 0.6, "n": 4}, "no point inside of the limits"),
     ]:

@@ -113,7 +113,7 @@ def test_a_point_outside_teaches_and_is_not_recommended():
 def test_given_points_outside_are_refused_and_those_of_earlier_studies_left_out():
     space = nr.Space(a=nr.Float(0, 1), b=nr.Float(0, 1))
     given = nr.slots.GivenPoints([[0.9, 0.9]])
-    with pytest.raises(nr.errors.InvalidInput, match=r"A given point is outside of the limits a \+ b <= 1"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"A given point is outside of the limit 'a \+ b <= 1'"):
         nr.gp_ucb(space.where("a + b <= 1"), nr.Matern(2.5, 0.5), noise=0.1).using(explore=given)
     earlier = nr.maximize(lambda a, b: a + b, space, trials=8, progress=False).study
     study = nr.Study(nr.auto(space.where("a + b <= 1"), like=earlier, budget=8))
@@ -157,7 +157,7 @@ def test_a_design_of_whole_numbers_has_no_repeats():
 
 def test_a_safe_point_outside_of_the_limits_is_refused_and_not_moved_inside():
     space = nr.Space(a=nr.Float(0, 1), b=nr.Float(0, 1)).where("a + b <= 1")
-    with pytest.raises(nr.errors.InvalidInput, match="A point of `start` is outside of the limits a \\+ b <= 1"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"A point of `start` is outside of the limit 'a \+ b <= 1'"):
         nr.auto(space, noise=0.05, constraints=nr.Safe(start=[{"a": 0.9, "b": 0.9}], scale=1.0, noise=0.05))
     limits = nr.Safe(start=[{"a": 0.25, "b": 0.5}], scale=1.0, noise=0.05)
     study = nr.Study(nr.auto(space, noise=0.05, constraints=limits))

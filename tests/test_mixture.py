@@ -76,3 +76,48 @@ def test_every_trial_adds_up(made):
 def test_bad_mixtures(make, said):
     with pytest.raises(nr.errors.InvalidInput, match=f"(?s){said}"):
         make()
+
+
+GROWN = 9.7 / 9.65
+
+
+@pytest.mark.parametrize(
+    ("made", "given", "taken"),
+    [
+        (nr.Mixture("a", "b", "c"), (0.33, 0.33, 0.33), (1 / 3, 1 / 3, 1 / 3)),
+        (nr.Mixture("a", "b", "c", total=50), (30.1, 0, 20), (30.1 / 1.002, 0, 20 / 1.002)),
+        (
+            nr.Mixture("a", b=(2, 5), c=(0, 0.3), total=10),
+            (7.65, 2, 0.3),
+            (7.65 * GROWN, 2 * GROWN, 0.3),
+        ),  # `c` may not grow.
+    ],
+)
+def test_rounded_amounts_are_moved_to_the_total(made, given, taken):
+    study = nr.Study(nr.auto(nr.Space(recipe=made)))
+    row = dict(zip("abc", given, strict=True))
+    for trial in (study.add(row, 0.5), *study.add_from([row | {"reward": 0.5}])):
+        assert [*trial.parameters.values()] == pytest.approx(taken, rel=1e-10)
+        assert sum(trial.parameters.values()) == pytest.approx(made.total, rel=1e-11)
+        assert trial.parameters["c"] <= dict(made.ingredients)["c"].high
+    assert study.best().number == 0
+
+
+def test_amounts_that_miss_the_total_are_refused(tmp_path):
+    study = nr.Study(nr.auto(nr.Space(recipe=nr.Mixture("a", "b", "c"))))
+    row = {"a": 0.5, "b": 0.3, "c": 0.17}
+    said = r"add up to 0.97, not 1. Up to 0.01 is taken as rounding"
+    sheet = study.sheet(1)
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b,c,reward\n0.5,0.3,0.17,1")
+    by_hand = dict(zip(sheet.columns, sheet.rows[0], strict=True)) | row | {"value": 1.0}
+    calls = [lambda: study.add(row, 1.0), lambda: study.add_from(path), lambda: study.add_from([by_hand]),
+             lambda: study.enqueue(row)]  # fmt: skip
+    for call in calls:
+        with pytest.raises(nr.errors.InvalidInput, match=said):
+            call()
+    assert [trial.state for trial in study.trials] == ["pending"]
+    difference = nr.Study(nr.auto(nr.Space(a=nr.Float(0, 1), b=nr.Float(0, 9), c=nr.Float(0, 1)).where("a + b == c")))
+    with pytest.raises(nr.errors.InvalidInput, match=r"'a \+ b == c' differ by -0.2. Up to 0.0\d+ is taken"):
+        difference.add({"a": 0.3, "b": 0.3, "c": 0.8}, 1.0)
+    assert difference.add({"a": 0.3, "b": 0.3, "c": 0.602}, 1.0).parameters["b"] == pytest.approx(0.3005, abs=1e-4)

@@ -98,7 +98,16 @@ def test_limits_come_with_the_values():
 def test_a_sheet_has_a_column_for_each_objective(tmp_path):
     study = study_of(name="kiln")
     made = study.sheet(3)
-    assert made.columns == ["number", "x", "values.loss", "values.recall", "remarks", "sheet"]
+    assert made.columns == [
+        "number",
+        "x",
+        "values.loss",
+        "values.recall",
+        "stds.loss",
+        "stds.recall",
+        "remarks",
+        "sheet",
+    ]
     page = made.to_html()
     assert '<th class="empty">loss</th><th class="empty">recall</th>' in page
     head, *rows = made.to_csv().splitlines()
@@ -113,7 +122,7 @@ def test_a_sheet_has_a_column_for_each_objective(tmp_path):
         assert study.trials[0].values == (1.5, 2.0)
     cells[2][2] = "1"
     path.write_text("\n".join([head, *map(",".join, cells)]))
-    with pytest.raises(nr.errors.InvalidInput, match="no 'recall'"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"`values.loss` has a value and `values.recall` has none"):
         study.add_from(path)
 
 

@@ -15,6 +15,8 @@ SPACE = nr.Space(
     kind=nr.Choice("a", "b"), p=nr.when("kind", "a", nr.Float(0, 1)),
 )  # fmt: skip
 
+OF_FIRST = {(0, "value"): "1", (0, "constraints.0"): "-1", (0, "metrics.euros"): "2"}
+
 
 def made(space=SPACE, **more):
     return nr.Study(nr.auto(space, **more), name="lab", goal="minimize")
@@ -26,7 +28,7 @@ def filled(sheet, cells, decimal=".", extra=""):
     separator = ";" if decimal == "," else ","
     table = [line.split(separator) for line in lines]
     for (row, column), text in cells.items():
-        table[row + 1][table[0].index(column)] = text
+        table[row + 1][sheet.columns.index(column)] = text
     return "\n".join(separator.join(row) for row in table) + "\n" + extra
 
 
@@ -40,7 +42,7 @@ class TestAsking:
     def test_the_trial_is_what_stands_on_the_sheet(self):
         study = made()
         sheet = study.sheet(4)
-        assert sheet.columns == ["number", "heat", "rate", "n", "drop", "kind", "p", "value", "remarks", "sheet"]
+        assert sheet.columns == ["number", *SPACE.parameters, "value", "std", "remarks", "sheet"]
         for row, trial in zip(sheet.rows, study.trials, strict=True):
             cells = dict(zip(sheet.columns, row, strict=True))
             assert {name: cells[name] for name in trial.parameters} == trial.parameters
@@ -49,13 +51,16 @@ class TestAsking:
             assert heat == round(heat, 2)
             assert rate == float(f"{rate:.3g}")
             assert cells["p"] == trial.parameters.get("p", "")
-        assert {row.count("") for row in sheet.rows} == {2, 3}  # value, remarks, and `p` where it does not count
+        assert {row.count("") for row in sheet.rows} == {3, 4}  # value, std, remarks, and `p` where it does not count
 
     def test_digits(self):
         study = made(nr.Space(x=nr.Float(0, 60), y=nr.Float(1, 1000, log=True)))
         (row,) = study.sheet(1, digits=1).rows
         assert row[1] == round(row[1])
         assert row[2] == float(f"{row[2]:.1g}")
+        cells = made(nr.Space(x=nr.Float(0, 60), y=nr.Float(1, 1000, log=True))).sheet(1, digits=6).rows[0]
+        assert (cells[1], cells[2]) == (round(cells[1], 5), float(f"{cells[2]:.6g}"))
+        assert (cells[1], cells[2]) != (round(cells[1], 3), float(f"{cells[2]:.4g}"))
         for digits in (0, 13, 1.5):
             with pytest.raises(nr.errors.InvalidInput, match="`digits`"):
                 study.sheet(1, digits=digits)
@@ -105,7 +110,7 @@ class TestAsking:
     def test_arms_contexts_and_boxes(self):
         study = nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 7), nr.SquaredExponential(0.2), noise=0.1), name="arms")
         sheet = study.sheet(2)
-        assert sheet.columns == ["number", "arm", "point.0", "value", "remarks", "sheet"]
+        assert sheet.columns == ["number", "arm", "point.0", "value", "std", "remarks", "sheet"]
         assert sheet.rows[0][1] == study.trials[0].arm
         assert not study.trials[0].enqueued
         seen = nr.Study(nr.auto(nr.Box(0, 1), context=nr.Space(day=nr.Int(0, 6))), name="seen")
@@ -128,7 +133,7 @@ class TestAsking:
         again = nr.Study.open(storage=storage, name="lab")
         assert [trial.parameters for trial in again.trials] == [trial.parameters for trial in study.trials]
         assert again.ask().parameters == study.trials[-1].parameters
-        assert "enqueue" in str(again.explain(again.trials[0]))
+        assert "Asked for by `enqueue` or `sheet`: the point as it was named." in str(again.explain(again.trials[0]))
 
 
 class TestFiles:
@@ -142,9 +147,12 @@ class TestFiles:
                 study.sheet(1, path)
         with pytest.raises(nr.errors.InvalidInput, match="`decimal`"):
             study.sheet().write(tmp_path / "a.csv", decimal=";")
+        for more, words in (({"decimal": ";"}, "`decimal` is ';'"), ({"decimal": ","}, "`path` is missing")):
+            with pytest.raises(nr.errors.InvalidInput, match=words):
+                study.sheet(1, **more)
         assert len(study.trials) == 0
-        study.sheet(2, tmp_path / "a.csv")
-        assert (tmp_path / "a.csv").read_bytes().startswith(b"\xef\xbb\xbfnumber,heat")
+        study.sheet(2, tmp_path / "a.csv", decimal=",")
+        assert (tmp_path / "a.csv").read_bytes().startswith(b"\xef\xbb\xbfnumber;heat")
         assert [row[0] for row in study.sheet().rows] == [0, 1]  # printed again, and nothing is asked
         assert len(study.trials) == 2
 
@@ -157,7 +165,8 @@ class TestFiles:
         assert "<b>" not in text
         assert "&lt;lab&gt;, 2 trials" in text
         head = re.findall(r"<th(?: class='\w+'| class=.\w+.)?>(.*?)</th>", text)
-        assert head == ["number", "&lt;b&gt;", "value", "cost &lt;= 5", "remarks"]
+        limit = "constraints.0 (cost &lt;= 5: at most 0 if met)"
+        assert head == ["number", "&lt;b&gt;", "value", limit, "std (optional)", "remarks (optional)"]
         assert repr(page) == "Sheet(2 trials of study '<lab>')"
 
 
@@ -169,13 +178,18 @@ class TestReading:
         cells = {
             (0, "value"): f"1{decimal}5",
             (0, "constraints.0"): "-1",
+            (0, "std"): f"0{decimal}25",
             (2, "value"): "failed",
             (2, "remarks"): "burnt",
         }
         for encoding in ("utf-8", "utf-8-sig"):  # the second time nothing changes
             read(study, filled(sheet, cells, decimal), tmp_path, encoding)
             assert [trial.state for trial in study.trials] == ["observed", "pending", "failed"]
-        assert (study.trials[0].reward, study.trials[0].constraints.tolist()) == (1.5, [-1.0])
+        assert (study.trials[0].reward, study.trials[0].constraints.tolist(), study.trials[0].std) == (
+            1.5,
+            [-1.0],
+            0.25,
+        )
         assert study.trials[2].reason == "burnt"
 
     def test_a_value_that_was_set_by_hand(self, tmp_path):
@@ -195,7 +209,7 @@ class TestReading:
     def test_rows_that_a_person_added(self, tmp_path):
         study = made()
         sheet = study.sheet(1)
-        read(study, filled(sheet, {}, extra=",50,0.5,3,0.2,b,,7,by the way,lab\n"), tmp_path)
+        read(study, filled(sheet, {}, extra=",50,0.5,3,0.2,b,,7,,by the way,lab\n"), tmp_path)
         assert study.trials[1].reward == 7.0
         assert study.trials[1].parameters["heat"] == 50.0
 
@@ -203,20 +217,27 @@ class TestReading:
         ("cells", "words"),
         [
             ({(1, "value"): "good"}, "Row 2 .*good.* in column value: it must be a number"),
-            ({(0, "value"): "1", (0, "heat"): "hot"}, "Row 1 .*hot.* in column heat"),
-            ({(0, "value"): "1", (0, "heat"): "99"}, "Row 1 .*heat.*99"),
-            ({(0, "value"): "1", (0, "drop"): "0.15"}, "Row 1 .*drop.*plus a multiple of 0.1"),
-            ({(0, "value"): "1", (0, "kind"): "z"}, "Row 1 .*in column kind"),
-            ({(0, "value"): "1", (0, "sheet"): "other"}, "Row 1 .*other.* 'lab', the study of the sheet"),
+            (OF_FIRST | {(0, "heat"): "hot"}, "Row 1 .*hot.* in column heat"),
+            (OF_FIRST | {(0, "heat"): "99"}, "Row 1 .*heat.*99.*`study.widen.heat=nr.Float.* changes the range"),
+            (OF_FIRST | {(0, "drop"): "0.15"}, "Row 1 .*drop.*plus a multiple of 0.1"),
+            (OF_FIRST | {(0, "kind"): "z"}, "Row 1 .*in column kind"),
+            (OF_FIRST | {(0, "sheet"): "other"}, "Row 1 .*other.* 'lab', the study of the sheet"),
+            ({(0, "value"): "1"}, "Row 1 .*`value` has a value and `constraints.0` has none: fill in both, or neither"),
+            (
+                {(0, "value"): "1", (0, "metrics.euros"): "2"},
+                "Row 1 .*`value` has a value and `constraints.0` has none",
+            ),
+            (OF_FIRST | {(0, "metrics.euros"): ""}, "Row 1 .*`metrics.euros` has none: fill in both, or neither"),
+            (OF_FIRST | {(0, "metrics.euros"): "0"}, "Row 1 .*column metrics.euros: it must be a number above 0"),
             ({(0, "constraints.0"): "1"}, "Row 1 .*`constraints.0` has a value and `value` has none: fill in both"),
             ({(0, "value"): "failed", (0, "heat"): "44"}, "Row 1 .*failed at other values than asked"),
             ({(0, "value"): "failed", (0, "number"): ""}, "Row 1 .*no number of a trial that could fail"),
-            ({(0, "value"): "1", (0, "number"): "99"}, "Row 1.*no trial 99. A row of a sheet without"),
+            (OF_FIRST | {(0, "number"): "99"}, "Row 1.*no trial 99. A row of a sheet without"),
             ({}, "no row has a reward"),
         ],
     )
     def test_nonsense_is_answered_with_row_and_column(self, tmp_path, cells, words):
-        study = made(constraints=1)
+        study = made(constraints=1, cost="euros")
         sheet = study.sheet(2)
         with pytest.raises(nr.errors.InvalidInput, match=words):
             read(study, filled(sheet, cells), tmp_path)
@@ -241,11 +262,13 @@ class TestCommand:
 
         assert "Wrote 2 trials" in command("sheet", storage, "lab", path, "--count", 2, "--decimal", ",").output
         lines = path.read_text("utf-8-sig").splitlines()
-        path.write_text("\n".join([lines[0], lines[1].replace(";;;", ";0,5;;"), *lines[2:]]))
+        path.write_text("\n".join([lines[0], lines[1].replace(";;;;", ";0,5;;;"), *lines[2:]]))
         assert "read 1 answer" in command("import", storage, "lab", path).output
         printed = command("sheet", storage, "lab", "--html").output
         assert "lab, 1 trial<" in printed
-        assert command("sheet", storage, "lab").output.startswith("number,x,value,remarks,sheet")
+        assert command("sheet", storage, "lab").output.startswith(
+            "number,x,value,std (optional),remarks (optional),sheet"
+        )
         refused = command("sheet", storage, "lab", tmp_path / "a.doc", "--count", 1)
         assert refused.exit_code != 0
         assert len(nr.Study.open(storage=storage, name="lab").trials) == 2

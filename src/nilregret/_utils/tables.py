@@ -278,6 +278,21 @@ def read_table(path: str | Path) -> Table:
     return table_in(bytes_of(path), str(path))
 
 
+def given_table(name: str, source: Any, *, also: str = "") -> Table:
+    """Returns the table in a file, a data frame, a mapping of columns or a list of dicts.
+
+    Args:
+        name: of the argument, for errors.
+        source: the table, or the path of a file.
+        also: what else the argument takes, for errors.
+    """
+    table = read_table(source) if isinstance(source, str | Path) else table_of(source, f"`{name}`")
+    if table is None:
+        kinds = f"{also}the path of a file, a data frame, a mapping of columns or a list of dicts"
+        raise InvalidInput(f"`{name}` is {shown(source)}: it must be {kinds}.")
+    return table
+
+
 def is_text(data: bytes) -> bool:
     """Returns whether the content of a file is text, and not one of the known kinds of binary files."""
     return not data.startswith((PARQUET, ARROW, WORKBOOK, DATABASE))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from .._utils.checks import LARGEST_REWARD, Array, many, number_in, shown, url_o
 from .._utils.tables import ENDINGS, Table, read_table, table_of
 from ..domains.domain import Arms, D, Domain, Space, keeping_limits, sides
 from ..domains.parameters import CHOSEN, Choice, Parameter, option_place
-from ..errors import InvalidInput
+from ..errors import InvalidInput, warn
 from ..gp.mixture import EarlierStudy
 from ..kernels import kernel_for
 from ..policy.policy import Policy
@@ -165,6 +166,9 @@ BEYOND = 1.0  # ranges by which an earlier value may lie outside of the new rang
 BEST = 5  # points of each earlier study that may be played first
 SHOWN = 8  # most names that an error lists
 COVER = 3  # most points that are played first
+LEFT_OUT = (
+    "`like` leaves out {} of {} of {}, whose value is no option here, no number, or more than a range outside: {}."
+)
 DESIGN = 6  # most rounds of the initial design, with these
 
 
@@ -186,14 +190,16 @@ def with_earlier(policy: Policy[D], like: Any, *, goal: str = "maximize") -> Pol
         )
     found: list[EarlierStudy] = []
     for sources in read_sources(like, goal):
-        made = [study for source in sources if (study := _study(source, policy)) is not None]
+        made = {source.name: study for source in sources if (study := _study(source, policy)) is not None}
+        lacking = " ".join(_lacking(source, domain) for source in sources if source.name not in made)
+        if lacking and made:
+            warn(f"`like` leaves out studies. {lacking}")
         if not made:
             raise InvalidInput(
                 f"{' and '.join(shown(source.name) for source in sources) or 'An empty storage'}, given as `like`, "
-                f"has no {FEWEST} answered trials that say something about {_named(domain)}. "
-                + " ".join(_lacking(source, domain) for source in sources)
+                f"has no {FEWEST} answered trials that say something about {_named(domain)}. {lacking}"
             )
-        found += made
+        found += made.values()
     first = _cover(found, domain)
     return policy.using(
         refit=EarlierStudies(studies=tuple(found), around=fits),
@@ -229,7 +235,10 @@ def _study(source: Source, policy: Policy) -> EarlierStudy | None:
     found = _rows_of_space(source.trials, domain) if isinstance(domain, Space) else _rows_of_box(source.trials, domain)
     if found is None or len(found[0]) < FEWEST:
         return None
-    rows, rewards, names = found
+    rows, rewards, names, lost = found
+    if lost:
+        each = ", ".join(f"{count} for `{name}`" for name, count in lost.items())
+        warn(LEFT_OUT.format(sum(lost.values()), many(len(source.trials), "trial"), shown(source.name), each))
     chosen = _chosen(rewards)
     rows, rewards = rows[chosen], rewards[chosen]
     columns = list(range(domain.dimension))
@@ -250,13 +259,17 @@ def _study(source: Source, policy: Policy) -> EarlierStudy | None:
     )  # fmt: skip
 
 
-def _rows_of_box(trials: Sequence[Told], domain: Domain) -> tuple[Array, Array, list[str]] | None:
+Rows = tuple[Array, Array, list[str], Counter[str]]  # Points, rewards, names of shared parameters, trials left out.
+
+
+def _rows_of_box(trials: Sequence[Told], domain: Domain) -> Rows | None:
     """Returns the trials as points and rewards, if the dimension is the same."""
     told = [(w, each.reward) for each in trials if np.shape(w := np.asarray(each.where)) == (domain.dimension,)]
-    return (np.array([row for row, _ in told]), np.array([y for _, y in told]), []) if told else None
+    lost = Counter({"point": len(trials) - len(told)} if len(told) < len(trials) else {})
+    return (np.array([row for row, _ in told]), np.array([y for _, y in told]), [], lost) if told else None
 
 
-def _rows_of_space(trials: Sequence[Told], space: Space) -> tuple[Array, Array, list[str]] | None:
+def _rows_of_space(trials: Sequence[Told], space: Space) -> Rows | None:
     """Returns the trials as points and rewards, with the names of the shared parameters, or None if there are none.
 
     Columns of the other parameters are at the middle. A trial is left out if a value is no option, or far outside.
@@ -265,18 +278,17 @@ def _rows_of_space(trials: Sequence[Told], space: Space) -> tuple[Array, Array, 
     wheres = [cast("Mapping[str, Any]", each.where) for each in told]
     names = [name for name in space.parameters if any(name in where for where in wheres)]
     middle = space.lower if space.conditions is None else space.conditions.middle
-    rows, rewards = [], []
+    rows, rewards, lost = [], [], Counter[str]()
     for where, each in zip(wheres, told, strict=True):
-        row = middle.copy()
-        known = [
-            _placed(row[columns], parameter, where.get(name))
-            for (name, parameter), (_, columns) in zip(space.parameters.items(), space.columns(), strict=True)
-            if name in names
-        ]
-        if all(known):
+        row, known = middle.copy(), zip(space.parameters.items(), space.columns(), strict=True)
+        shared = [(name, parameter, columns) for (name, parameter), (_, columns) in known if name in names]
+        nowhere = [name for name, parameter, at in shared if not _placed(row[at], parameter, where.get(name))]
+        if not nowhere:
             rows.append(row)
             rewards.append(each.reward)
-    return (np.array(rows), np.array(rewards), names) if names and rows else None
+        else:
+            lost[nowhere[0]] += 1
+    return (np.array(rows), np.array(rewards), names, lost) if names and rows else None
 
 
 def _placed(columns: Array, parameter: Parameter, value: Any) -> bool:

@@ -72,6 +72,8 @@ ADVICE = {
     "refuted": "Make a new study with larger ones; `nilregret import` takes over what `nilregret export` wrote.",
     "made": "`nilregret show` says what it is.",
     "event": "Give each decision an id of its own, and the same one to repeat the command.",
+    "range": "`nilregret widen` changes the range.",
+    "cost": "Tell it by `nilregret tell --metric NAME=COST`, and with `--revise` where the reward is on record.",
     "by_yourself": "That is `nilregret ask` and `nilregret tell`.",
 }
 

@@ -119,23 +119,12 @@ def sheet(
     Fill in the value of each, or the word failed. Then read the table: nilregret import STORAGE STUDY FILE. Rows
     without a value stay pending.
     """
-    from ..study.sheet import check_path
-
-    found = opened_study(storage, study)
-    if file is not None:
-        check_path(file)
     known = {"context": from_json("--context", context)} if context is not None else {}
-    made = found.sheet(count, digits=digits, lease=lease, **known)
+    found = opened_study(storage, study)
+    made = found.sheet(count, file, digits=digits, decimal=decimal if file else ".", lease=lease, **known)
     if file is None:
         click.echo(made.to_html(decimal=decimal) if html else made.to_csv(decimal=decimal), nl=False)
         return
-    try:
-        made.write(file, decimal=decimal)
-    except OSError as error:
-        raise InvalidInput(
-            f"{file} could not be written: {error.strerror}. The trials are pending.",
-            advice="Without --count, `nilregret sheet` writes those that are pending.",
-        ) from error
     echo(f"Wrote {many(len(made.trials), 'trial')} to {file}.")
     hint("import", storage, found.name, str(file))
 

@@ -14,7 +14,7 @@ import numpy as np
 from .._utils.checks import many, shown
 from .._utils.files import bytes_of
 from .._utils.logs import Row
-from .._utils.tables import NESTED, Table, is_missing, table_in, table_of
+from .._utils.tables import NESTED, Table, given_table, is_missing, table_in
 from ..errors import InvalidInput
 from ..serve.wire import messages as m
 
@@ -37,18 +37,12 @@ class Rows:
 
     def __init__(self, table: Any) -> None:
         self.key: str | None = None
-        found: Table | None
         if isinstance(table, str | Path):
             data = bytes_of(table)
             self.key = f"content {hashlib.sha256(data).hexdigest()}"
             found = table_in(data, str(table))
         else:
-            found = table_of(table, "`table`")
-        if found is None or not len(found):
-            raise InvalidInput(
-                f"{shown(table)} is no table with rows: give the path of a file, a data frame, a mapping of columns or "
-                "a list of dicts."
-            )
+            found = given_table("table", table)
         columns = {name: found.values(name) if name in NESTED else cells for name, cells in found.columns.items()}
         self._table = Table(found.called, columns)
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn, final
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.checks import Array, shown
+from .._utils.checks import Array, real, shown
 from .._utils.dataclass import dataclass
 from ..errors import InvalidInput, printable
 from ..serialize import described_by, entries, to_plain
@@ -239,7 +239,15 @@ def encoded_as(name: str, parameter: Parameter, value: Any) -> list[float]:
     try:
         return parameter.encode(value)
     except InvalidInput as error:
-        raise error.after(f"Parameter `{name}`: ") from None
+        error = error.after(f"Parameter `{name}`: ")
+        given = None if isinstance(parameter, Choice) else real(value)
+        if given is not None and not parameter.low <= given <= parameter.high:  # type: ignore[union-attr]
+            kind = type(parameter).__name__
+            advice = (
+                f"`study.widen({name}=nr.{kind}(...))` changes the range, `widen(context={{...}})` that of a context."
+            )
+            error = error.advised(advice, topic="range")
+        raise error from None
 
 
 def _marked(parameter: Parameter, declared: Parameter | Conditional) -> Parameter:

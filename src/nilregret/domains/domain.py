@@ -246,8 +246,9 @@ def keeping_limits(domain: Domain, points: Array) -> Array:
 
 def refuse_outside_limits(domain: Domain, points: Array, what: str) -> None:
     """Raises an error if one of some valid points, in words, does not keep the known limits of a domain."""
-    if domain.limits is not None and not domain.limits.holds(points).all():
-        raise InvalidInput(f"{what} is outside of the limits {', '.join(domain.limits.texts)}.")
+    limits = domain.limits
+    if limits is not None and (missed := np.flatnonzero(limits.missed(points).any(axis=0))).size:
+        raise InvalidInput(f"{what} is outside of the limit {shown(limits.texts[limits.owner[missed[0]]])}.")
 
 
 def check_domain(name: str, value: object) -> None:

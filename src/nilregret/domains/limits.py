@@ -18,14 +18,16 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.checks import Array, IndexArray, shown
+from .._utils.checks import Array, IndexArray, number_in, shown
+from .._utils.numerals import exact
 from ..errors import InvalidInput, printable
 from .conditions import Conditions, Mask, columns_by_name
-from .limits_terms import Truth, Values, comparison, signs
+from .limits_terms import ROUNDING, Truth, Values, comparison, signs
 from .limits_text import Reader
 from .parameters import Choice, Float, Parameter
 
 MOST_LIMITS = 100  # of a space
+ROUNDED = 0.01  # Share of a total by which given amounts may miss it, as amounts of two or three decimals do.
 MOST_CHARACTERS = 10_000  # of all its limits, since each is evaluated at each point that is considered
 
 Limit = str | Callable[..., Any]
@@ -123,6 +125,44 @@ class Limits:
             gaps, slacks = self._evaluated(points[near], exact=True)
             result[near] = ((gaps <= 0.0) | (self.equal & (slacks <= 0.0))).all(axis=1)
         return result
+
+    def balanced(self, point: Array) -> Array:
+        """Returns a given point `(d,)` on the equalities, to which rounded amounts are moved.
+
+        Amounts change in proportion, so those of 0 stay.
+
+        Raises:
+            InvalidInput: it misses an equality by more than a hundredth of its total.
+        """
+        gaps, slacks = (each[0] for each in self._evaluated(point[None]))
+        missed = np.flatnonzero(self.equal & (slacks > 0.0)).tolist()
+        for place in missed:
+            text, (row, bound, _) = self.texts[self.owner[place]], self.line(place)
+            total, over = number_in(text.rpartition(" == ")[2]), float(row @ point - bound)
+            most = ROUNDED * (abs(total or 0.0) or float(gaps[place] - slacks[place]) / ROUNDING / 2.0)
+            if abs(over) > most * (1.0 + 1e-9):
+                what = f"differ by {over:.6g}" if total is None else f"add up to {total + over:.6g}, not {exact(total)}"
+                raise InvalidInput(
+                    f"The parameters of the limit {shown(text)} {what}. Up to {most:.2g} is taken as rounding. Usually "
+                    "an amount is missing or wrong."
+                )
+        return self._moved(point) if missed else point
+
+    def _moved(self, point: Array) -> Array:
+        """Returns the point `(d,)` on the equalities to which amounts within their ranges change in proportion."""
+        A, b = self.equalities or (np.zeros((0, len(point))), np.zeros(0))
+        weights = np.zeros(len(point))
+        for name, at in self.columns.items():
+            if (parameter := self.parameters[name]).real and A[:, at].any():
+                span, value = parameter.high - parameter.low, float(parameter.decode(point[at]))  # type: ignore[union-attr]
+                weights[at] = np.sqrt(abs(value)) / span
+        while weights.any():  # Each round but the last leaves an amount at an end of its range.
+            found = point + weights * np.linalg.lstsq(A * weights, b - A @ point, rcond=None)[0]
+            point = np.where(weights > 0.0, found.clip(0.0, 1.0), point)
+            if (found == point).all():
+                break
+            weights[found != point] = 0.0
+        return point
 
     def missed(self, points: Array) -> Mask:
         """Returns which comparisons do not hold at encoded, valid points `(n, d)`, `(n, m)`."""

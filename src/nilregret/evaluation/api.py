@@ -12,7 +12,7 @@ import numpy as np
 from .._utils.checks import LARGEST_REWARD, LARGEST_SEED, LEAST_DELTA, Array, IndexArray, integer, many, number, shown
 from .._utils.dataclass import dataclass, replace
 from .._utils.numerals import exact, numeral
-from .._utils.tables import read_table, table_of
+from .._utils.tables import given_table
 from ..errors import InvalidInput, warn
 from ..policy.policy import Policy
 from ..study.study import Study
@@ -277,13 +277,7 @@ def _log(log: Any, actions: Sequence[Any] | None, reward: str | None, *, weighed
         if actions is not None:
             raise InvalidInput("The actions of a study are its arms: leave out `actions`.")
         return log_of_study(log, reward)
-    table = read_table(log) if isinstance(log, str | Path) else table_of(log, "`log`")
-    if table is None:
-        raise InvalidInput(
-            f"`log` is {shown(log)}: it must be a study, a table (a data frame, a mapping of columns or a list of "
-            "dicts), or the path of a file."
-        )
-    return log_of_table(table, actions, reward, weighed=weighed)
+    return log_of_table(given_table("log", log, also="a study, "), actions, reward, weighed=weighed)
 
 
 def _answered(log: Log, default_reward: float | None) -> Log:

@@ -30,7 +30,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, final, get_args
 
 import numpy as np
@@ -38,7 +37,7 @@ import numpy as np
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, many, number, shown
 from .._utils.dataclass import dataclass
 from .._utils.numerals import numeral
-from .._utils.tables import Table, read_table, table_of
+from .._utils.tables import Table, given_table
 from ..errors import InvalidInput, warn
 from ..policy.policy import Policy
 from ..study.study import Study
@@ -434,9 +433,7 @@ def _of_study(study: Study, needs: bool, fill: float | None) -> _Read:
 
 def _of_table(log: Any, actions: Sequence[Any] | None, fill: float | None) -> _Read:
     """Returns the slates of a table with a row for each place."""
-    table = read_table(log) if isinstance(log, str | Path) else table_of(log, "`log`")
-    if table is None:
-        raise InvalidInput(f"`log` is {shown(log)}: it must be a study with slates, a table, or the path of a file.")
+    table = given_table("log", log, also="a study with slates, ")
     codes, names = coded(table.values(column(table, ("action", "arm"))), actions)
     read = _Read(names, iter(()), {})
     read.slates = _rows(table, codes, fill, read)

@@ -105,7 +105,7 @@ def _add(study: Study, space: Space, trials: Sequence[FrozenTrial], limits: tupl
         values = outcome(trial)
         parameters = {name: plain_option(each) for name, each in trial.params.items() if name in space.parameters}
         try:
-            space.encode(parameters)
+            point = study.inputs.point(parameters)
         except InvalidInput:
             left.append(trial.number)
             continue
@@ -122,7 +122,7 @@ def _add(study: Study, space: Space, trials: Sequence[FrozenTrial], limits: tupl
         stopped = PRUNED if curve and trial.state == TrialState.PRUNED else None
         bare += stopped is not None and (limited is not None or bool(metrics))
         calls = Transaction(study.replica)
-        study.replica.write(calls.add, study.inputs.point(parameters), None, *answer, None, curve, stopped)
+        study.replica.write(calls.add, point, None, *answer, None, curve, stopped)
     if bare:
         sentence = (
             f"{many(bare, 'pruned trial')} came without constraint values and attributes: a stopped trial has a curve "

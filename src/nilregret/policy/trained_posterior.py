@@ -53,7 +53,7 @@ EXACT = 10.0 * LEAST_REGULARIZATION  # share of the prior variance that the nois
 
 def refuse_std(policy: object, stds: Iterable[float | None]) -> None:
     """Raises `InvalidInput` if a policy cannot weigh answers by their noise, or not by these standard deviations."""
-    why = _objection(policy)
+    why = why_one_noise(policy)
     if why:
         raise InvalidInput(
             f"`std` is given, and this policy cannot use it: {why}.",
@@ -71,7 +71,7 @@ def refuse_std(policy: object, stds: Iterable[float | None]) -> None:
         )
 
 
-def _objection(policy: object) -> str:
+def why_one_noise(policy: object) -> str:
     """Returns the reason why a policy cannot weigh answers by their noise, or nothing."""
     if not isinstance(policy, Policy):
         return "its script sees rewards alone"

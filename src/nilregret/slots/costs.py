@@ -126,7 +126,9 @@ class PerCost(Score):
         if told and not known and self.cost != SECONDS:
             raise InvalidInput(
                 f"No answer has a metric {self.cost!r} above 0, which is the cost of a trial for this policy.",
-                advice=f"Tell it with each reward: `study.tell(trial, reward, metrics={{{self.cost!r}: 2.5}})`.",
+                advice=f"Tell it with each reward: `study.tell(trial, reward, metrics={{{self.cost!r}: 2.5}})`, and "
+                "with `revise=True` where the reward is on record.",
+                topic="cost",
             )
         known = known[: max(len(known) // EVERY * EVERY, 1)]
         if not known:

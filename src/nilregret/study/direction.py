@@ -299,3 +299,8 @@ def told_envelope(found: Envelope, goal: Goal) -> Envelope:
 def copy_of_state(state: AnyState) -> State | None:
     """Returns an independent copy of a state, or None for a script, which has to be replayed."""
     return state.copy() if isinstance(state, State) else None
+
+
+def paid_by(policy: AnyPolicy) -> str | None:
+    """Returns the name of the metric by which a policy divides improvements (`nilregret.slots.PerCost`), or None."""
+    return policy.score.cost if isinstance(policy, Policy) else None

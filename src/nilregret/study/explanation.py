@@ -181,8 +181,8 @@ class Explanation:
         turn: the factor that decided the round alone, or None if all decided by their weights.
         propensity: probability of the choice, given everything before. None on continuous domains (except for uniform
             rounds on a box), and for points that were drawn for the whole study.
-        enqueued: what `Study.enqueue` named, which the trial is: parameters, a point or the number of an arm. None if
-            the policy chose. Where some parameters were named, it chose the others.
+        enqueued: what `Study.enqueue` named, or `Study.sheet` rounded, which the trial is: parameters, a point or the
+            number of an arm. None if the policy chose. Where some parameters were named, it chose the others.
         proofs: why each constraint holds at the point, in words, with `nr.Safe(slope=...)`, else empty.
         towards: a better point that the answer may help to certify, with `nr.Safe(slope=...)`, or None.
         budgets: budgets of `nr.NoWorse` before the decision, each a `nilregret.slots.no_worse.Standing`. Empty without.
@@ -338,7 +338,8 @@ class Explanation:
         if self.enqueued is not None:
             partly = isinstance(self.enqueued, dict) and self.enqueued != self.trial.parameters
             rest = f"{settings(self.enqueued, (), None)}, and the policy chose the rest" if partly else ""  # type: ignore[arg-type]
-            return "Asked for by `enqueue`", rest or "the point as it was named"
+            by = "Asked for by `enqueue`" + " or `sheet`" * (not partly and self.trial.arm is None)  # Not on record.
+            return by, rest or "the point as it was named"
         if self.trial.kept is not None:
             return "Kept for the unit", f"the choice of trial {self.trial.kept}"
         if self.instead is not None:

@@ -17,12 +17,11 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, final
 
 from .._utils.checks import many, shown
 from .._utils.logs import COUNTED
-from .._utils.tables import Table, read_table, table_of
+from .._utils.tables import Table, given_table
 from ..domains.domain import Arms, space_of
 from ..domains.parameters import Choice, Parameter, option_texts
 from ..errors import InvalidInput, NoRegretError, warn
@@ -31,7 +30,7 @@ from ..storage.visit import Visit
 from .direction import Goal
 from .inputs import Inputs
 from .replica import Replica
-from .rows import Imported, Links, Reader, in_row
+from .rows import Imported, Links, Reader, in_row, without_titles
 from .transaction import Transaction
 from .visits import Asked
 
@@ -135,6 +134,7 @@ def _done_by_hand(calls: Transaction, row: Imported, known: Trial) -> Trial:
             + (f", {why}" if why else "")
             + ". A row without `number` is a new trial.",
             advice="A value on record is corrected by `tell(..., revise=True)`.",
+            topic="answered",
         )
     decision: Any = row.decision
     added = calls.add(decision, row.context, row.told, row.reward, row.propensity, asked=row.asked)
@@ -157,12 +157,7 @@ def taking(
     Raises:
         InvalidInput: nothing can be read, or a row cannot be used.
     """
-    table = read_table(source) if isinstance(source, str | Path) else table_of(source, "`table`")
-    if table is None:
-        raise InvalidInput(
-            f"{shown(source)} is no table: give the path of a file, a data frame, a mapping of columns or a list of "
-            "dicts."
-        )
+    table = given_table("table", source)
     reader = reader_of(table, replica, goal, name)
     rows = reader.rows()
     if not rows:
@@ -187,7 +182,7 @@ def taking(
 
 def reader_of(table: Table, replica: Replica, goal: Goal, name: str) -> Reader:
     """Returns a reader of the rows of a table, for a study with this replica, goal and name."""
-    flat = _of_study(table.flat(), replica.inputs, goal)
+    flat = _of_study(without_titles(table.flat()), replica.inputs, goal)
     reader = Reader(flat, replica.inputs, goal, replica.roster.names)
     reader.check_sheet(name)
     return reader

@@ -280,4 +280,5 @@ class Inputs:
                 advice="Call `add` for each.",
             )
         arm = int(domain.index(rows)[0]) if isinstance(domain, Arms) else None
-        return Decision(frozen(rows[0].copy()), arm, explored=False)
+        row = rows[0] if domain.limits is None else domain.limits.balanced(rows[0])
+        return Decision(frozen(row.copy()), arm, explored=False)

@@ -22,7 +22,7 @@ from .._utils.checks import Array, frozen, integer, many, nearest, shown
 from .._utils.randomness import Draws
 from ..domains.changed import gone_options, known_columns, placed, within
 from ..domains.conditions import encoded_as
-from ..domains.domain import Arms, Domain, Space, space_of
+from ..domains.domain import Arms, Domain, Space, refuse_outside_limits, space_of
 from ..domains.parameters import Parameter
 from ..domains.search.designs import sobol
 from ..errors import InvalidInput
@@ -310,9 +310,7 @@ def _checked(given: Any, roster: Roster, inputs: Inputs) -> dict[str, Any]:
         given, arm, *_ = inputs.point(given)
     if arm is not None and arm in roster.retired:
         raise InvalidInput(f"{roster.called(arm)} is retired.", advice="`study.restore_arm` brings it back.")
-    limits = domain.limits
-    if limits is not None and (missed := np.flatnonzero(limits.missed(given[None])[0])).size:
-        raise InvalidInput(f"it is outside of the limit {shown(limits.texts[limits.owner[missed[0]]])}.")
+    refuse_outside_limits(domain, given[None], "it")
     return {"point": given.tolist(), "arm": arm}
 
 

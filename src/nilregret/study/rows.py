@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import partial
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from .._utils.checks import LARGEST_WHOLE, Array, frozen, number, shown
+from .._utils.dataclass import replace
 from .._utils.logs import COUNTED
 from .._utils.numerals import exact
 from .._utils.tables import REWARDS, Table, is_missing
@@ -19,17 +21,20 @@ from ..domains.domain import Arms, Domain, Space, sides, space_of
 from ..domains.parameters import Choice, Int, Parameter, option_place, option_texts
 from ..errors import InvalidInput, NoRegretError
 from ..policy.engines import Decision
+from ..slots.costs import SECONDS
 from ..storage.trial import Trial
-from .direction import Goal
+from .direction import Goal, paid_by
 from .inputs import Inputs
 from .play_rewards import Rewards, Told
 from .visits import Asked, asked_of
 
 NUMBER, ASKED, PROPENSITY, STD = "number", "asked_at", "propensity", "std"
 EVENT, UNIT, FACTS = "event", "unit", "facts."
-METRICS, VALUES, STDS = "metrics.", "values.", "stds."
+METRICS, VALUES, STDS, LIMITS = "metrics.", "values.", "stds.", "constraints."
 STATE, REASON, STEPS, STOPPED = "state", "reason", "steps", "stopped"
 SHEET, REMARKS, FAILED = "sheet", "remarks", "failed"  # Columns of a sheet (`Study.sheet`), and a word in it.
+OPTIONAL = (STD, f"{METRICS}{SECONDS}", REMARKS)  # Columns of a sheet that may stay empty, as `stds.NAME` may.
+TITLE = re.compile(r"(constraints\.\d+) \(.*\)$|(std|stds\..+|metrics\.seconds|remarks) \(optional\)$")
 ARMS = ("arm", "action", "arm_name")
 CHANCE = (
     "It is the probability with which the action of the row was chosen, so it cannot be 0. Often it is that of another "
@@ -190,6 +195,12 @@ def in_row(error: NoRegretError, row: int, table: Table) -> NoRegretError:
     return type(error)(f"Row {row} of {table.called}: {error.what}{nothing}", advice=error.advice, topic=error.topic)
 
 
+def without_titles(table: Table) -> Table:
+    """Returns a sheet with the names of its columns in place of what stands above them, and any other table."""
+    named = {TITLE.sub(r"\1\2", name): column for name, column in table.columns.items()}
+    return table if table.find(SHEET) is None else replace(table, columns=named)
+
+
 @final
 class Reader:
     """Reads the rows of a table as trials.
@@ -260,10 +271,29 @@ class Reader:
         for i, cell in enumerate(self._table.columns[self._sheet]):
             if not is_missing(cell) and str(cell) != name:
                 raise self._table.wrong(self._sheet, i, f"{name!r}, the study of the sheet")
-            alone = next((each for each in self._limits if self._table.number(each, i) is not None), None)
-            if alone and self._failed(i) is None and not self._is_told(i):
-                error = f"`{alone}` has a value and `{self.reward}` has none: fill in both, or neither."
-                raise in_row(InvalidInput(error), i + self._table.first, self._table)
+            if self._failed(i) is None:
+                self._check_whole(i)
+
+    def _check_whole(self, i: int) -> None:
+        """Raises an error if a row of a sheet has some of the numbers that the study needs, and not all of them."""
+        policy = self._inputs.policy
+        needed = [*self._values.values(), *(f"{LIMITS}{j}" for j in range(policy.constraint_count))]
+        cost = paid_by(policy)
+        if priced := cost is not None and cost != SECONDS:
+            needed.append(f"{METRICS}{cost}")
+        cells = [self._table.number(name, i) if name in self._table.columns else None for name in needed]
+        self._check_all(needed, cells, i)
+        if priced and cells[-1] is not None and cells[-1] <= 0.0:
+            raise self._table.wrong(needed[-1], i, "a number above 0")
+
+    def _check_all(self, columns: Sequence[str], cells: Sequence[float | None], i: int) -> None:
+        """Raises an error if some of the cells of a row are empty, and not all of them."""
+        there, empty = (
+            [name for name, cell in zip(columns, cells, strict=True) if (cell is None) is no] for no in (False, True)
+        )
+        if there and empty:
+            error = f"`{there[0]}` has a value and `{empty[0]}` has none: fill in both, or neither."
+            raise in_row(InvalidInput(error), i + self._table.first, self._table)
 
     def _failed(self, i: int) -> str | None:
         """Returns why the trial of a row of a sheet failed, or None."""
@@ -376,8 +406,9 @@ class Reader:
     def _constraints(self, i: int) -> list[float] | None:
         limits = [self._table.number(column, i) for column in self._limits]
         known = [value for value in limits if value is not None]
-        fewer = self._inputs.policy.constraint_count == 0 and limits[: len(known)] == known
-        return known if known and (len(known) == len(limits) or fewer) else None
+        if self._inputs.policy.constraint_count or limits[: len(known)] != known:
+            self._check_all(self._limits, limits, i)
+        return known or None
 
     # -- points --------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,9 @@
 | number | of the trial |
 | parameters, point, arm, context.NAME | where it is run |
 | value | empty: the reward or loss, or the word `failed`. Of several objectives values.NAME, ... |
-| constraints.0, ... | empty: constraint values |
+| constraints.0 (NAME, ...), ... | empty: constraint values |
+| metrics.COST | empty: cost of the trial, above 0, if the policy divides by it |
+| std (optional) | empty: standard deviation of the noise of the value, if the policy weighs values by it |
 | remarks | empty: for people. Of a failed trial it is the reason |
 | sheet | name of the study, so that no other study reads the sheet |
 
@@ -25,17 +27,18 @@ from typing import Any, final
 
 import numpy as np
 
-from .._utils.checks import Array, many, one_of, shown
+from .._utils.checks import Array, integer, many, one_of, shown
 from .._utils.dataclass import dataclass
 from .._utils.tables import LOSSES, OF_TRIALS, REWARDS, csv_writer
 from ..domains.domain import Arms, Domain, Space, keeping_limits, space_of
 from ..domains.parameters import Choice, option_texts
 from ..errors import InvalidInput
 from ..policy.state import State
+from ..policy.trained_posterior import why_one_noise
 from ..storage.trial import Trial
-from .direction import has_channels
+from .direction import has_channels, paid_by
 from .function import Axis, axes, is_active, value_at
-from .rows import ARMS, REMARKS, SHEET, STEPS, VALUES
+from .rows import ARMS, LIMITS, METRICS, OPTIONAL, REMARKS, SHEET, STD, STDS, STEPS, VALUES
 from .transaction import Transaction
 from .visits import Seen
 
@@ -43,6 +46,7 @@ ENDINGS = (".csv", ".html")
 MOST_DIGITS = 12  # as many as a decoded value has
 AS_SURE = 0.99  # least share of the probability of the chosen point with which a rounded one satisfies constraints
 MOST_TRIED = 256  # ways to round a point up and down, of which the first inside of the limits is taken
+PENDING = "The trials are pending: a sheet without a count is of those."
 RESERVED = {*OF_TRIALS, *REWARDS, *LOSSES, *ARMS, REMARKS, SHEET} - {STEPS}  # names of columns that are no parameter
 
 PAGE = """<!doctype html>
@@ -73,7 +77,7 @@ class Sheet:
         trials: the pending trials, by number.
         columns: names of the columns.
         rows: cells of each trial. Those to fill in are empty.
-        limits: what a printed page calls the constraints.
+        limits: names of the constraints.
     """
 
     name: str
@@ -98,14 +102,18 @@ class Sheet:
         """
         path = check_path(path)
         text = self.to_html(decimal=decimal) if path.suffix.lower() == ".html" else self.to_csv(decimal=decimal)
-        path.write_text(text, encoding="utf-8-sig" if path.suffix.lower() == ".csv" else "utf-8", newline="")
+        try:
+            path.write_text(text, encoding="utf-8-sig" if path.suffix.lower() == ".csv" else "utf-8", newline="")
+        except OSError as error:
+            raise InvalidInput(f"{path} could not be written: {error.strerror}. {PENDING}") from error
         return path
 
     def to_csv(self, *, decimal: str = ".") -> str:
         """Returns the sheet as CSV."""
         file, comma = StringIO(newline=""), one_of("decimal", decimal, [".", ","]) == ","
         write = csv_writer(file, separator=";" if comma else ",")
-        for row in [self.columns, *self.rows]:
+        write([self._title(column) for column in self.columns])
+        for row in self.rows:
             write([_text(cell, decimal) if isinstance(cell, float) else cell for cell in row])
         return file.getvalue()
 
@@ -118,24 +126,38 @@ class Sheet:
             "" if i < first else ' class="wide"' if column == REMARKS else ' class="empty"'
             for i, column in enumerate(shown_columns)
         ]
-        names = dict(zip([f"constraints.{j}" for j in range(len(self.limits))], self.limits, strict=True))
         cells = [[_text(cell, decimal) for cell in row[: len(shown_columns)]] for row in self.rows]
         return PAGE.format(
             title=f"{escape(self.name)}, {many(len(self.trials), 'trial')}",
             head="".join(
-                f"<th{kind}>{escape(names.get(name, name.removeprefix(VALUES)))}</th>"
+                f"<th{kind}>{escape(self._title(name).removeprefix(VALUES))}</th>"
                 for name, kind in zip(shown_columns, kinds, strict=True)
             ),
             body="\n".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in cells),
         )
+
+    def _title(self, column: str) -> str:
+        """Returns what stands above a column (see `rows.without_titles`)."""
+        if column.startswith(LIMITS):
+            return f"{column} ({self.limits[int(column.removeprefix(LIMITS))]}: at most 0 if met)"
+        return f"{column} (optional)" if column in OPTIONAL or column.startswith(STDS) else column
 
 
 def _text(cell: Any, decimal: str) -> str:
     return repr(cell).removesuffix(".0").replace(".", decimal) if isinstance(cell, float) else str(cell)
 
 
+def check_form(path: str | Path | None, digits: int, decimal: str) -> None:
+    """Raises an error, before anything is asked for, if a sheet cannot be made so (see `Study.sheet`)."""
+    integer("digits", digits, low=1, high=MOST_DIGITS)
+    if one_of("decimal", decimal, [".", ","]) == "," and path is None:
+        raise InvalidInput("`decimal` is of a file, and `path` is missing: `write` and `to_csv` of a sheet take it.")
+    if path is not None:
+        check_path(path)
+
+
 def check_path(path: str | Path) -> Path:
-    """Returns the path of a new sheet, or raises an error before anything is asked for."""
+    """Returns the path of a new sheet, or raises an error."""
     found = Path(path)
     if found.suffix.lower() not in ENDINGS:
         raise InvalidInput(f"The file is {shown(str(path))}: its name must end in .csv, or in .html for printing.")
@@ -144,47 +166,38 @@ def check_path(path: str | Path) -> Path:
     return found
 
 
-def sheet_of(
-    name: str, domain: Domain, context: Domain | None, trials: Sequence[Trial], limits: list[str],
-    objectives: Sequence[str],
-) -> Sheet:  # fmt: skip
+def sheet_of(name: str, policy: Any, trials: Sequence[Trial], limits: list[str]) -> Sheet:
     """Returns the sheet of some trials.
 
     Args:
         name: of the study.
-        domain: of its points.
-        context: domain of its contexts, or None.
+        policy: of the study.
         trials: of the sheet.
         limits: names of the constraints.
-        objectives: their names.
     """
+    domain, context, objectives = policy.domain, policy.context, policy.objective_names
     named = space_of(domain) is not None
     columns: list[tuple[str, Domain, Axis]] = []
     for axis in axes(domain):
-        prefix = "parameters." if named else ""
-        own = axis.name if named else _coordinate(axis, "point")
-        columns.append((f"{prefix}{own}" if named and _is_taken(own) else own, domain, axis))
-    if context is not None:
-        of_names = space_of(context) is not None
-        for axis in axes(context):
-            columns.append((f"context.{axis.name}" if of_names else _coordinate(axis, "context"), context, axis))
+        taken = axis.name.casefold() in RESERVED or "." in axis.name
+        own = f"parameters.{axis.name}" if taken else axis.name
+        columns.append((own if named else f"point.{axis.columns.start}", domain, axis))
+    for axis in [] if context is None else axes(context):
+        own = axis.columns.start if space_of(context) is None else axis.name
+        columns.append((f"context.{own}", context, axis))
     arm = ["arm"] * (isinstance(domain, Arms) and not named)
     value = REWARDS[1] if REWARDS[1] not in {axis.name for _, _, axis in columns} else REWARDS[0]
-    values = [value] if len(objectives) == 1 else [f"{VALUES}{each}" for each in objectives]
-    empty = [*values, *(f"constraints.{j}" for j in range(len(limits))), REMARKS]
+    values, stds = [value], [STD]
+    if len(objectives) > 1:
+        values, stds = ([f"{prefix}{each}" for each in objectives] for prefix in (VALUES, STDS))
+    costs = [] if (cost := paid_by(policy)) is None else [f"{METRICS}{cost}"]
+    noise = stds * (not why_one_noise(policy))
+    empty = [*values, *(f"{LIMITS}{j}" for j in range(len(limits))), *costs, *noise, REMARKS]
     rows = []
     for trial in trials:
         cells = [_cell(of, trial.point if of is domain else trial.context, axis) for _, of, axis in columns]
         rows.append([trial.number, *[trial.arm for _ in arm], *cells, *[""] * len(empty), name])
     return Sheet(name, list(trials), ["number", *arm, *(name for name, *_ in columns), *empty, SHEET], rows, limits)
-
-
-def _is_taken(name: str) -> bool:
-    return name.casefold() in RESERVED or "." in name
-
-
-def _coordinate(axis: Axis, word: str) -> str:
-    return f"{word}.{axis.columns.start}"
 
 
 def _cell(domain: Domain, point: Any, axis: Axis) -> Any:

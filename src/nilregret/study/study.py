@@ -680,7 +680,7 @@ class Study(Queries[D]):
         return taken
 
     def sheet(
-        self, count: int = 0, path: str | Path | None = None, *, digits: int = 3,
+        self, count: int = 0, path: str | Path | None = None, *, digits: int = 3, decimal: str = ".",
         context: npt.ArrayLike | Mapping[str, Any] | None = None, lease: float | timedelta | None = None,
     ) -> Sheet:  # fmt: skip
         """Asks for trials to run by hand, and returns a table of them to fill in, which `add_from` reads.
@@ -694,7 +694,9 @@ class Study(Queries[D]):
         Args:
             count: number of trials, at most 10,000. With 0 the sheet is of the pending trials, and nothing is asked.
             path: of a file to write, in .csv or in .html for a page to print. None writes none (`Sheet.write` does).
-            digits: 3 rounds to a thousandth of each range or finer, and logarithmic ones to 3 significant digits.
+            digits: 1 to 12. 3 rounds to a thousandth of each range or finer, and logarithmic ones to 3 significant
+                digits. If limits or earlier trials leave no such point, more digits are taken.
+            decimal: "." or "," in the file (see `Sheet.write`).
             context: see `ask`.
             lease: see `ask`.
 
@@ -702,16 +704,14 @@ class Study(Queries[D]):
         >>> study = nr.Study(nr.auto(nr.Space(heat=nr.Float(20, 90), rate=nr.Float(0.01, 1, log=True))))
         >>> sheet = study.sheet(2)
         >>> sheet.columns
-        ['number', 'heat', 'rate', 'value', 'remarks', 'sheet']
+        ['number', 'heat', 'rate', 'value', 'std', 'remarks', 'sheet']
         >>> sheet.to_csv().splitlines()[1]
-        '0,31.7,0.947,,,study'
+        '0,31.7,0.947,,,,study'
         """
-        from .sheet import MOST_DIGITS, ask_rounded, check_path, sheet_of
+        from .sheet import ask_rounded, check_form, sheet_of
 
         wanted = integer("count", count, low=0, high=MOST_AT_ONCE)
-        integer("digits", digits, low=1, high=MOST_DIGITS)
-        if path is not None:
-            check_path(path)
+        check_form(path, digits, decimal)
         replica, policy = self.replica, self.policy
         seen = None if not wanted or (context is None and policy.context is None) else Seen(context, replica.inputs)
         seconds = None if lease is None else lease_seconds(lease)
@@ -720,10 +720,9 @@ class Study(Queries[D]):
             self._after_ask()
         else:
             trials = [trial for trial in self.trials if trial.state == "pending"]
-        limits = constraint_names(self.about, policy.constraint_count)
-        made = sheet_of(self.name, policy.domain, policy.context, trials, limits, policy.objective_names)
+        made = sheet_of(self.name, policy, trials, constraint_names(self.about, policy.constraint_count))
         if path is not None:
-            made.write(path)
+            made.write(path, decimal=decimal)
         return made
 
     # -- arms ----------------------------------------------------------------------------------------------------

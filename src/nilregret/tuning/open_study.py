@@ -21,12 +21,11 @@ from ..slots.explore import within_time
 from ..slots.fidelity import Fidelity
 from ..slots.pruning import Never, Pruning
 from ..study.definition import differing, listed, same_values
-from ..study.direction import AnyPolicy, Goal, check_policy, setting_of
+from ..study.direction import AnyPolicy, Goal, check_policy, paid_by, setting_of
 from ..study.pruning import pruning_of
 from ..study.stored import space_now
 from ..study.study import Study
 from .outcome import UNLIMITED, ConstraintReader
-from .stop import paid_by
 
 if TYPE_CHECKING:
     from ..storage import Storage

@@ -34,7 +34,7 @@ from ..policy.policy import Policy
 from ..slots.costs import cost_of
 from ..storage.record import Trial
 from ..study.best import is_noisy
-from ..study.direction import AnyPolicy, on_average
+from ..study.direction import AnyPolicy, on_average, paid_by
 from ..study.function import expected_gain, noise_of, shortfall
 from ..study.study import Study
 
@@ -181,11 +181,6 @@ class Enough:
             return None
         worth = numeral(self.cost, 2)
         return f"enough: no trial would gain more than {numeral(gain, 2)} for each unit of {name!r}, less than {worth}"
-
-
-def paid_by(policy: AnyPolicy) -> str | None:
-    """Returns the name of the metric by which a policy divides improvements (`nilregret.slots.PerCost`), or None."""
-    return policy.score.cost if isinstance(policy, Policy) else None
 
 
 def stop_rule(stop: object) -> Enough | None:

@@ -41,6 +41,8 @@ ADVICE = {
     "reported": "Steps grow. A worker that begins again goes on with the steps after the last one.",
     "no_report": "`POST .../decisions/ID/abandonment` gives up a decision that has not reported.",
     "refuted": "Put a new study with larger ones. `POST .../observations` tells it these trials (`GET .../export`).",
+    "range": "`widen` changes the range.",
+    "cost": "Send it as one of the `metrics` of a reward, and with `revise` where that is on record.",
     "no_trial": "Numbers are those that came with the decisions.",
 }
 MISSING = {  # topics of errors that become 404, with the kind and the field of the problem
