@@ -102,11 +102,10 @@ def test_reasons_are_shown(pages, kind):
 
 
 def test_a_score_is_named_in_words(pages):
-    assert 'Score <span class="under">Upper confidence bound<' in pages.get(at("of_arms") + "/trials/3/why").text
-    assert (
-        'Score <span class="under">Expected improvement, its logarithm<'
-        in pages.get(at("of_a_space") + "/trials/11/why").text
-    )
+    text = pages.get(at("of_arms") + "/trials/3/why").text
+    assert 'Score <span class="under">larger is better<' in text
+    assert "upper confidence bound, larger is better" in text
+    assert "expected improvement, its logarithm" in pages.get(at("of_a_space") + "/trials/11/why").text
 
 
 def test_the_list_has_the_studies_and_the_first_address_leads_there(pages):

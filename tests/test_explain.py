@@ -2,7 +2,7 @@
 
 import functools
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -183,6 +183,20 @@ def test_why_is_told_in_words():
     assert "2 answers; waiting for trial 0" in text
     assert "proved for f" in text
     assert "one of 25 that tie" in str(study.explain(0))
+
+
+def test_parts_and_scores_are_words_in_the_direction_of_the_goal():
+    study = nr.Study(on_arms(), seed=0, goal="minimize")
+    study.tell(study.ask(), 0.5)
+    why = study.explain(study.ask())
+    assert "the lowest lower confidence bound of 25 points" in why.why
+    assert why.shown_score(why.chosen) == -why.score == pytest.approx(why.chosen.lower)
+    assert "lower confidence bound, smaller is better" in str(why)
+    searched = replace(why, forced_by="Elsewhere")  # One of its rounds that search the coordinates.
+    assert 'the rule "Coordinate search"' in searched.to_dict()["why"]
+    away = str(replace(searched, compared=1, runner_up=None))
+    assert "Search away from the best point" in away
+    assert "score  " not in away.split("known")[1]
 
 
 LAST = 12  # trial beyond the initial design

@@ -28,6 +28,15 @@ if TYPE_CHECKING:
 
 LONG = re.compile(r"\d+\.\d{5,}(?:e-?\d+)?")  # A number with more digits than it deserves.
 LISTED = 12  # Pending trials that a text lists at most.
+LOGARITHMS = ("ExpectedImprovement", "HypervolumeImprovement", "ScalarisedImprovement")  # Scores by their logarithm.
+SIGNED = ("UpperConfidenceBound", "RandomisedBound", "GaussianDraws", "PosteriorMean", "ThompsonSample")  # Of rewards.
+PLACED = {  # By what, and how, a part chose the only point of its round.
+    "InitialDesign": ("Part of the initial design", "its next point"),
+    "Elsewhere": (
+        "Search away from the best point, near which no more gain was expected",
+        "the largest expected improvement over the best trial elsewhere",
+    ),
+}
 
 
 @final
@@ -277,7 +286,7 @@ class Explanation:
             del rest["proofs"], rest["towards"]
         if not self.budgets:  # Most policies have none.
             del rest["budgets"], rest["instead"]
-        return first | rest | {"width": self._width}
+        return first | rest | {"width": self._width, "why": self.why}
 
     def __str__(self) -> str:
         from .terminal import plain
@@ -295,7 +304,7 @@ class Explanation:
 
         numbers = [f"{name} (objective)" if name in ("point", "score") else name for name in self.objectives]
         rows = [
-            [name, one.name, one.score, *(map(str, one.objectives) if numbers else one.numbers)]
+            [name, one.name, self.shown_score(one), *(map(str, one.objectives) if numbers else one.numbers)]
             for name, one in (("chosen", self.chosen), ("runner-up", self.runner_up))
             if one is not None
         ]
@@ -306,9 +315,10 @@ class Explanation:
     @property
     def why(self) -> str:
         """The reason of the choice, in a sentence or two."""
-        by = f'Forced by the rule "{in_words(self.forced_by)}"' if self.forced_by else ""
-        by = by or f"Chosen by {printable(self.algorithm)}"
-        score = in_words(self.rule or "").lower()
+        best = "lowest" if self._of_losses else "highest"
+        # Outside of its phases `Elsewhere` leaves rounds to its coordinate search, which compares several points.
+        part = "CoordinateSearch" if self.forced_by == "Elsewhere" and self.compared != 1 else self.forced_by
+        by = f'Forced by the rule "{in_words(part)}"' if part else f"Chosen by {printable(self.algorithm)}"
         if (unchosen := self._unchosen()) is not None:
             by, what = unchosen
         elif self.rule is None:
@@ -316,11 +326,13 @@ class Explanation:
         elif self.towards is not None:
             what = f"a certified point whose answer may certify {self.towards.name}, which would be better"
         elif self.compared is None:
-            what = f"the highest {score} that the search found"
+            what = f"the {best} {self._scored} that the search found"
+        elif self.compared == 1 and part in PLACED:
+            by, what = PLACED[part]
         elif self.compared == 1:
             what = "the only point there was to choose"
         else:
-            what = f"the highest {score} of {self.compared} points"
+            what = f"the {best} {self._scored} of {self.compared} points"
             if self.tied is not None and self.tied > 1:
                 what += f", one of {self.tied} that tie, drawn among them"
         said = f"{by}: {what}." + (f" {self.front.why}" if self.front is not None else "")
@@ -332,6 +344,29 @@ class Explanation:
                 "left only some points, which the record does not hold: pass them to `explain`, too."
             )
         return said
+
+    @property
+    def _scored(self) -> str:
+        """The rule in words, or an empty text. If the score is shown as a loss, an upper bound is a lower bound."""
+        said = in_words(self.rule or "").lower()
+        return said.replace("upper", "lower") if self._of_losses else said
+
+    @property
+    def better(self) -> Literal["larger", "smaller"]:
+        """The direction of `shown_score`."""
+        return "smaller" if self._of_losses else "larger"
+
+    @property
+    def _of_losses(self) -> bool:
+        return self.goal == "minimize" and self.rule in SIGNED
+
+    def shown_score(self, candidate: Candidate) -> float | None:
+        """Returns the score in the direction of the goal: a bound or a sample of losses in place of minus the loss.
+
+        None if there is no score, or if another rule chose the point.
+        """
+        score = None if self.forced_by in PLACED and self.compared == 1 else candidate.score
+        return score if score is None or not self._of_losses else 0.0 - score
 
     def _unchosen(self) -> tuple[str, str] | None:
         """Returns by what, and how, a point came that no score chose, or None."""
@@ -358,14 +393,17 @@ class Explanation:
         context = self.trial.context
         seen = "" if context is None else str(self.trial.context_parameters or context.tolist())
         width = "" if self._width is None else f"mean +- {_figure(self._width)} std, "
-        drawn = f"mean + {_figure(self.drawn)} std" + " in the units that are learned" * (self._width is None)
+        unscored = self.shown_score(self.chosen) is None
+        logarithm = ", its logarithm" * (self.rule in LOGARITHMS)
+        units = " in the units that are learned" * (self._width is None)
+        drawn = "" if self.drawn is None else f": mean + {_figure(self.drawn)} std{units}, a width drawn for this round"
         waiting = f"; waiting for {counted(len(self.pending), 'trial')} {_listed(self.pending)}" if self.pending else ""
         proved = "nothing is proved for them" if self.valid_for == "none" else f"proved for {self.valid_for}"
         return [
             ("context", seen),
             ("plays", f"{self.trial.repeats} before the next decision" if self.trial.repeats > 1 else ""),
             ("bounds", "" if self.mean is None else width + proved),
-            ("score", "" if self.drawn is None else f"{drawn}, a width drawn for this round"),
+            ("score", "" if unscored else f"{self._scored}{logarithm}, {self.better} is better{drawn}"),
             ("known", f"{many(self.answered, 'answer')}{waiting}"),
             ("forgotten", f"trials before {self.first_counted}" if self.first_counted else ""),
             ("restarts", "; ".join(f"trial {restart.round}: {restart.reason}" for restart in self.restarts)),

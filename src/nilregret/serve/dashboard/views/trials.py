@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....slots.front_scores import HypervolumeImprovement, ScalarisedImprovement
-from ....slots.scores import ExpectedImprovement
 from ....storage.trial import Answer, Trial
 from ....study.definition import constraint_names
 from ....study.direction import on_average
 from ....study.explanation import Candidate, Explanation
-from ....study.formatting import in_words, where
+from ....study.formatting import where
 from ....study.study import Study
 from ....study.trial_json import trial_json
 from ....study.waiting import set_at_deadline
@@ -20,7 +18,6 @@ from .grid import marks
 from .pictures import interval_bars, reward_text, said_with, short
 from .status import short_context
 
-LOGARITHMS = [each.__name__ for each in (ExpectedImprovement, HypervolumeImprovement, ScalarisedImprovement)]
 VERDICTS = {
     "stop": "the rule says to stop", "wait": "the rule lets it wait",
     "spared": "the rule says to stop, and it runs on to show what stopping misses",
@@ -99,16 +96,17 @@ def explanation_view(found: Explanation) -> dict[str, Any]:
     return {
         "why": found.why,
         "facts": [(name, said.replace("+-", PLUS_MINUS)) for name, said in found.facts if said and name != "context"],
-        "candidates": [_candidate(name, each) for name, each in shown], "names": found.objectives,
+        "candidates": [_candidate(name, each, found) for name, each in shown], "names": found.objectives,
         "bars": [_bars(shown, j) for j in range(len(found.objectives) or 1)],
-        "rule": found.rule and in_words(found.rule) + ", its logarithm" * (found.rule in LOGARITHMS),
+        "rule": found.rule and f"{found.better} is better",
     }  # fmt: skip
 
 
-def _candidate(name: str, each: Candidate) -> dict[str, Any]:
-    figures = ("score", "mean", "std", "lower", "upper")
+def _candidate(name: str, each: Candidate, found: Explanation) -> dict[str, Any]:
+    figures = ("mean", "std", "lower", "upper")
     values = [(short(of.mean), f"{short(of.lower)} to {short(of.upper)}") for of in each.objectives]
-    return {"name": name, "where": each.name, "values": values} | {key: short(getattr(each, key)) for key in figures}
+    said = {"name": name, "where": each.name, "values": values, "score": short(found.shown_score(each))}
+    return said | {key: short(getattr(each, key)) for key in figures}
 
 
 def _bars(shown: list[tuple[str, Candidate]], j: int) -> list[dict[str, Any]]:
