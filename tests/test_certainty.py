@@ -7,6 +7,8 @@ import pytest
 from scipy.stats import beta, norm
 
 import nilregret as nr
+from nilregret._utils.numerals import percent
+from nilregret.cli.overview import overview
 from nilregret.slots import LengthscaleBank, Refit
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.slots.scores import ThompsonSample
@@ -144,7 +146,19 @@ def test_noise_that_was_seen_moves_the_best_trial(optimize):
     assert (result.probability_best, result.expected_loss) == result.study.certainty()
     assert 0.0 < result.probability_best < 1.0 < 1.0 + result.expected_loss
     assert "values are noisy" in repr(result)
-    assert f"probability {result.probability_best:.2g}, expected loss {result.expected_loss:.2g}" in repr(result)
+    assert f"probability {result.probability_best:.0%}, expected loss {result.expected_loss:.2g}" in repr(result)
+
+
+def test_a_result_also_names_the_trial_that_show_recommends():
+    """Noise that was not seen may have made the highest value told."""
+    noisy.rng = np.random.default_rng(5)
+    result = nr.maximize(noisy, nr.Space(a=nr.Float(0, 4), b=nr.Float(0, 4)), trials=20, progress=False)
+    said, best = overview(result.study), result.study.best()
+    assert (said["best"]["number"], said["best_told"]["number"]) == (best.number, result.best_trial.number)
+    assert best.number != result.best_trial.number
+    assert f"of trial {result.best_trial.number} (highest told)" in repr(result)
+    assert f"of trial {best.number} (best posterior mean)" in repr(result)
+    assert f"with probability {percent(result.probability_best)}," in repr(result)
 
 
 def test_noise_that_nothing_shows_leaves_the_best_value():

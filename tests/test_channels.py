@@ -8,12 +8,14 @@ from scipy.stats import norm
 
 import nilregret as nr
 from nilregret import testing
+from nilregret.errors import InvalidInput, TrialError
 from nilregret.gp.warping import signed_log
 from nilregret.slots.constraints import Constraints
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.slots.explore import UniformExploration
 from nilregret.slots.objective import AdditivePenalty
 from nilregret.slots.scores import UpperConfidenceBound
+from nilregret.study.front import best_shares
 
 from .marks import nightly
 
@@ -364,6 +366,45 @@ def test_prices_of_epochs_are_those_of_algorithm_3_and_hear_late_values():
             study.tell(trials[2], constraints=[3.0])
     np.testing.assert_allclose(np.ravel(seen), [0.0, 0.0, 0.0, 0.6, 0.6, 0.6, 0.6])
     assert study.trials[2].constraints_order > study.trials[4].told_order
+
+
+@pytest.mark.parametrize("m", [1, 2])
+def test_no_mix_of_two_or_three_points_earns_more_within_the_budgets(m):
+    """Shares on a grid of 1/20 that keep the budgets of two contexts together never earn more than the best shares."""
+    rng = np.random.default_rng(m)
+    rewards, uses, weights = rng.uniform(size=(2, 3)), rng.uniform(-0.6, 0.4, size=(m, 2, 3)), np.array([0.7, 0.3])
+    shares = best_shares(rewards, uses, weights)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    assert (np.einsum("k,kn,mkn->m", weights, shares, uses) <= 1e-9).all()
+    steps = np.linspace(0.0, 1.0, 21)
+    grid = np.array([[a, b, 1.0 - a - b] for a in steps for b in steps if a + b <= 1.0])
+    earned = weights[0] * grid @ rewards[0], weights[1] * grid @ rewards[1]
+    used = weights[0] * uses[:, 0] @ grid.T, weights[1] * uses[:, 1] @ grid.T
+    kept = (used[0][:, :, None] + used[1][:, None] <= 0.0).all(axis=0)
+    most = np.where(kept, earned[0][:, None] + earned[1], -np.inf).max()
+    best = np.einsum("k,kn,kn", weights, shares, rewards)
+    assert most <= best + 1e-9
+    assert best - most < 0.05
+    with pytest.raises(TrialError, match="No mix of the 3 points tried keeps the budget"):
+        best_shares(rewards, uses + 1.0, weights)
+
+
+def test_of_a_budget_the_best_point_is_one_that_keeps_it_in_the_mean():
+    """One unlucky value told there does not count. No single round violates a budget, but for `EveryRound` one does."""
+    for part, arm in ((nr.OnAverage, 5), (nr.EveryRound, 4)):
+        study = nr.Study(
+            nr.gp_ucb(
+                nr.Arms.grid(0, 10, 11),
+                nr.SquaredExponential(3.0),
+                noise=0.1,
+                constraints=part(noise=1.0, kernel=nr.SquaredExponential(3.0, scale=4.0)),
+            )
+        )
+        for x, value in ((4.0, -2.0), (5.0, 0.1), (6.0, -1.5), (9.0, 3.0), (6.0, 3.5)):
+            study.add([x], x, constraints=[value])
+        assert study.best().arm == arm
+    with pytest.raises(InvalidInput, match="Only a budget that holds on average"):
+        study.mix()
 
 
 def test_on_average_plays_the_best_lagrangian_of_the_channels():

@@ -28,6 +28,7 @@ LEFT_OUT = {
         "the dashboard shows them; `explain` says what counted for a decision",
     ),
     "budgets": "`explain` has those of a decision, and the dashboard shows them with it",
+    "mix": "shares over all points tried, which the dashboard and `nilregret show` say",
     "probabilities": "a decision has its own, and `evaluate` reads the log",
     **dict.fromkeys(["arm_changes", "changes"], "`events` has them, among those of trials"),
     "goal": "`status` has it, and the objectives by name",

@@ -724,16 +724,23 @@ def test_ranges_allow_for_a_fit_that_takes_noise_for_the_function():
 
 
 def test_a_budget_is_kept_by_the_choices_compared_with_as_far_as_is_known():
-    """One lucky value at x = 8 does not make it a choice that keeps the budget."""
+    """One lucky value at x = 8 does not make it a choice that keeps the budget. Mixed with x = 2 it is part of one."""
     limits = nr.OnAverage(step=1.0, noise=1.0, kernel=nr.SquaredExponential(1.0, scale=4.0))
     policy = nr.gp_ucb(nr.Arms.grid(0, 10, 11), nr.SquaredExponential(3.0), noise=2.0, constraints=limits)
     study = nr.Study(policy)
     for x, value in ((8.0, -0.2), (8.0, 3.0), (2.0, -1.0), (2.0, -1.5), (9.0, 2.0)):
         study.add([x], x, constraints=[value])
     found = compare(study)
-    assert (found.first.name, found.best.name) == ("arm 2 (2)", "arm 2 (2)")
-    (said,) = (note for note in value_view(study)["notes"] if "took more than a budget" in note)
-    assert "by the mean of the values told there, and by the model" in said
+    mix = study.mix()
+    assert (found.first.name, study.best().arm) == ("arm 2 (2)", 2)
+    assert [trial.arm for trial in mix.trials] == [2, 8]
+    assert found.best.name.endswith("% arm 8 (8)")
+    np.testing.assert_allclose(found.best.mean, mix.reward)
+    assert mix.reward > study.predict([[2.0]])[0][0]
+    assert mix.use[0] == pytest.approx(0.0, abs=1e-9)
+    assert any("is a mix of the points tried" in note for note in value_view(study)["notes"])
+    assert status(study, now=NOW)["best"]["mix"].endswith(overview(study)["mix"]["said"])
+    assert overview(study)["budgets"] == [{"name": "constraint 1", "mean": pytest.approx(0.46), "of": 5}]
 
 
 def test_ranges_allow_for_contexts_that_stand_for_others():

@@ -295,11 +295,14 @@ def test_a_terminal_marks_what_matters_and_drops_what_is_empty(study):
     assert "abandoned" not in command("studies", "studies.db")
 
 
-def test_a_pipe_gets_every_column_plain():
-    made = terminal.table([[1, None, 0.25], [2, None, 0.5]], ["trial", "reason", "reward"], states=["best", ""])
-    assert terminal.plain(made) == (
-        "trial  reason  reward\n---------------------\n    1  -         0.25\n    2  -          0.5"
-    )
+def test_a_pipe_gets_every_column_that_holds_something_whole():
+    """With --wide it gets also the empty ones."""
+    rows = [[1, None, 0.25, "a" * 99], [2, None, 0.5, None]]
+    for wide in (False, True):
+        made = terminal.table(rows, ["trial", "reason", "reward", "at"], states=["best", ""], wide=wide)
+        lines = [line.split() for line in terminal.plain(made).splitlines()]
+        assert lines[0] == ["trial", *["reason"] * wide, "reward", "at"]
+        assert lines[2:] == [["1", *["-"] * wide, "0.25", "a" * 99], ["2", *["-"] * wide, "0.5", "-"]]
 
 
 def test_parameters_that_do_not_fit_a_line_have_one_each(study):

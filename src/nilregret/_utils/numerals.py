@@ -39,6 +39,17 @@ def numeral(value: float, digits: int = DIGITS, *, step: float = 0.0) -> str:
     return _trimmed(plain)
 
 
+def percent(share: float) -> str:
+    """Returns a share or probability in whole percent. It is 0% or 100% only if it is exactly 0 or 1.
+
+    >>> percent(0.576), percent(0.00024), percent(0.9999), percent(1.0)
+    ('58%', '< 1%', '> 99%', '100%')
+    """
+    if 0.0 < share < 0.01:
+        return "< 1%"
+    return "> 99%" if 0.99 < share < 1.0 else f"{share:.0%}"
+
+
 def numerals(values: Iterable[float]) -> list[str]:
     """Returns numbers in four digits each. Those that differ only further behind have as many as six.
 

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._utils.checks import counted, many
-from .._utils.numerals import numeral
+from .._utils.numerals import numeral, percent
 from ..domains.domain import Arms, Space
 from ..errors import InvalidInput, NoRegretError, TrialError
 from ..policy.policy import Policy
 from ..storage.record import Trial
 from ..study.best import at_full, told_best, without_violation
 from ..study.cautions import Answered, cautions
-from ..study.direction import best_label, has_channels
+from ..study.definition import constraint_names
+from ..study.direction import best_label, has_channels, on_average
 from ..study.formatting import cell, figure, metrics_text, moment, sparkline, where
 from ..study.function import answers_for_units
 from ..study.late_fits import answer_delays
@@ -72,7 +73,33 @@ def overview(study: Study) -> dict[str, Any]:
 
 def _of_one(study: Study, trials: Sequence[Trial]) -> dict[str, Any]:
     """Returns the part of the summary that is about one reward."""
-    return {"progress": progress(study, trials), **_rate(study), **_best(study), **_model(study)}
+    return {"progress": progress(study, trials), **_rate(study), **_best(study), **_model(study), **_budgets(study)}
+
+
+def _budgets(study: Study) -> dict[str, Any]:
+    """Returns the mean use of each budget and the best mix, if constraints hold on average."""
+    told = [trial.constraints for trial in study.trials if trial.constraints is not None]
+    if not told or not on_average(study.policy):
+        return {}
+    used = zip(constraint_names(study.about, len(told[0])), np.mean(told, axis=0).tolist(), strict=True)
+    found: dict[str, Any] = {"budgets": [{"name": name, "mean": mean, "of": len(told)} for name, mean in used]}
+    with contextlib.suppress(NoRegretError):  # There is a context, or constraints without a posterior.
+        mix = study.mix()
+        shares = {trial.number: float(share) for trial, share in zip(mix.trials, mix.shares, strict=True)}
+        at = mix.said(partial(where, names=study.replica.roster.names))
+        found["mix"] = {"shares": shares, "reward": mix.reward, "use": mix.use.tolist(), "said": at}
+    return found
+
+
+def _budget_facts(summary: dict[str, Any]) -> Sequence[tuple[str, object]]:
+    """Returns the best mix, and the mean use of each budget."""
+    mix = summary.get("mix")
+    said = None if mix is None else f"{mix['said']}: {figure(mix['reward'])} a trial, within the budget on average"
+    sides = [(each, "over" if each["mean"] > 0.0 else "within") for each in summary.get("budgets", ())]
+    return [("best mix", said)] + [
+        ("mean use", f"{each['name']}: {figure(abs(each['mean']))} {side} the limit, in {many(each['of'], 'trial')}")
+        for each, side in sides
+    ]
 
 
 def front_json(study: Study, reference: Any = None) -> dict[str, Any]:
@@ -111,7 +138,7 @@ def front_table(front: dict[str, Any], *, wide: bool | None = None) -> Table:
     columns = [front[name] for name in ("trials", "mean", "lower", "upper")]
     rows = [
         [
-            trial["number"], trial.get("arm_name"), cell(trial["parameters"] or trial["point"]), *mean,
+            trial["number"], trial.get("arm_name"), trial["parameters"] or trial["point"], *mean,
             *(f"{figure(a)} to {figure(b)}" for a, b in zip(lower, upper, strict=True)),
         ]
         for trial, mean, lower, upper in zip(*columns, strict=True)
@@ -298,7 +325,7 @@ def overview_parts(summary: dict[str, Any], study: Study) -> list[str | Table]:
             ("trials", f"{summary['trials']['all']}" + (f": {counts}" if counts else "")),
             ("to try first", len(summary["enqueued"]) or None),
             ("about", summary["about"]), ("first asked", moment(summary["first_asked_at"])),
-            ("last answer", moment(summary["last_told_at"])), *_best_facts(summary),
+            ("last answer", moment(summary["last_told_at"])), *_best_facts(summary), *_budget_facts(summary),
             *(front_facts(summary["front"]) if "front" in summary else ()),
             (best_label(study.goals[0]), _at(summary["best_told"])), ("progress", _milestones(summary["progress"])),
             ("rate", _rate_text(summary)), *_sparklines(study, trials), *_model_facts(summary),
@@ -368,7 +395,7 @@ def _at(trial: dict[str, Any] | None) -> str:
     """Returns number, place and reward of a trial in words."""
     if trial is None:
         return ""
-    name, place = trial.get("arm_name"), cell(trial["parameters"] or trial["point"])
+    name, place = trial.get("arm_name"), figure(trial["parameters"] or trial["point"])
     named = f"{figure(name)}, arm {trial['arm']} ({place})" if name else place
     return f"trial {trial['number']} at {named}: {figure(trial['reward'])}"
 
@@ -387,7 +414,8 @@ def _best_facts(summary: dict[str, Any]) -> list[tuple[str, object]]:
         text = f"{figure(best['mean'])} +- {figure(best['std'])}, bounds {bounds}"
         found.append(("believed", text + (f", width {figure(best['width'])}" if best["width"] is not None else "")))
     if "feasible" in best:
-        found.append(("feasible", best["feasible"]))
+        said = f"keeps the budget if played every time, {percent(best['feasible'])} sure" * ("budgets" in summary)
+        found.append(("feasible", said or percent(best["feasible"])))
     return found
 
 

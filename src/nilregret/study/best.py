@@ -232,17 +232,35 @@ def _candidates(
             "No answered trial is in the space and its limits, so there is no best one.", advice="Ask for a trial."
         )
     if context is not None and has_channels(policy):
-        known = _broken(answered, context) if broken is None else broken
-        elsewhere = _learned_to_satisfy(state, answered, context, known)
+        known = set() if has_budget(policy) else _broken(answered, context) if broken is None else broken
+        told = answered if has_budget(policy) else satisfying(answered)
+        elsewhere = _learned_to_satisfy(state, told, context, known)
         if elsewhere:
             return elsewhere, False
     if not policy.constraint_count:
         return answered, context is None
-    answered = satisfying(answered if context is None else _under(context, answered))
-    inside = state.inside(answered)  # One noisy value proves little, so the posterior mean must agree.
-    if inside is not None and inside.any():
-        answered = [trial for trial, is_inside in zip(answered, inside, strict=True) if is_inside]
-    return answered, True
+    return keeping(policy, state, answered if context is None else _under(context, answered)), True
+
+
+def has_budget(policy: AnyPolicy) -> bool:
+    """Returns whether each constraint has a posterior of its own, and holds on average."""
+    return has_channels(policy) and on_average(policy)
+
+
+def keeping(policy: AnyPolicy, state: AnyState, answered: list[Trial]) -> list[Trial]:
+    """Returns the answered trials whose points satisfy the constraints, each under its own context.
+
+    The mean of the values told at a point is at most 0. One noisy value proves little, so the posterior mean must agree
+    where it does at some point. Under a budget on average the mean counts, and so the posterior mean alone.
+
+    Raises:
+        TrialError: there is none.
+    """
+    inside = state.inside(answered) if has_budget(policy) else None
+    if inside is None or not inside.any():
+        answered = satisfying(answered)
+        inside = state.inside(answered)
+    return list(compress(answered, inside)) if inside is not None and inside.any() else answered
 
 
 def _rewards(state: AnyState, goal: Goal, trials: list[Trial]) -> list[Trial]:
@@ -376,16 +394,14 @@ def _broken(trials: list[Trial], context: Array) -> set[bytes]:
     }
 
 
-def _learned_to_satisfy(state: AnyState, trials: list[Trial], context: Array, broken: Set[bytes]) -> list[Trial]:
-    """Returns the trials that satisfied all constraints and whose points also satisfy them under `context`.
+def _learned_to_satisfy(state: AnyState, told: list[Trial], context: Array, broken: Set[bytes]) -> list[Trial]:
+    """Returns the trials whose points also satisfy all constraints under `context`.
 
     A point satisfies them if the posterior mean of each constraint is at most 0. In addition, no violation was told at
     the point under exactly this context.
     """
-    told = satisfying(trials)
     points = np.array([trial.point for trial in told])
-    count = len(told[0].constraints) if told[0].constraints is not None else 0
-    worst = np.max([state.limit(j + 1, points, context).mean for j in range(count)], axis=0)
+    worst = np.max([state.limit(j + 1, points, context).mean for j in range(state.policy.constraint_count)], axis=0)
     return [
         trial for trial, mean in zip(told, worst, strict=True) if mean <= 0.0 and trial.point.tobytes() not in broken
     ]

@@ -220,9 +220,9 @@ def policy_in_force(
             return _loaded(stored, of)
         raise InvalidInput(
             f"{where} was made with another {listed(found)}. A study keeps what it was "
-            "made with: put the old values back to continue it, or choose another name for a new study. Usually the "
-            "program was changed; where nilregret was upgraded, its changelog says which default was another one.",
-            advice=f"`Study.open(storage={url!r}, name={stored.name!r})` continues it as it is."
+            "made with. Usually the program was changed, or nilregret was upgraded and has other defaults. Choose "
+            "another name for a new study.",
+            advice=f"To continue this one as it is, call `nr.Study.open(storage={url!r}, name={stored.name!r})`."
             + " Its `widen(...)` goes on in a changed space."
             * (spaces and any(isinstance(each, Space) for each in (of.domain, of.context)))
             + f" A new study of another space learns from it by `like={f'{url}#{stored.name}'!r}`." * spaces,

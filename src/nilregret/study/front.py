@@ -1,19 +1,22 @@
-"""The front of several objectives: the answered trials that no other one beats."""
+"""The trials that no other one beats: the front of several objectives, and the best mix under a budget."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, nearest, number, shown
+from .._utils.numerals import numeral, percent
 from ..errors import InvalidInput, TrialError
 from ..policy.state import State
 from ..storage.record import Trial
 from ..theory.fronts import hypervolume, non_dominated, reference_point
 from .best import answered_trials, is_noisy, within_limits
 from .direction import AnyPolicy, AnyState, Goal, goals_in, signs_of, told_envelope
+
+LEAST_SHARE = 1e-6  # of the rounds, below which a point is not in a mix
 
 
 class Front(NamedTuple):
@@ -38,6 +41,86 @@ class Front(NamedTuple):
     upper: Array
     hypervolume: float
     reference: Array
+
+
+class Mix(NamedTuple):
+    """The points tried that earn most together while each budget holds on average, by posterior means.
+
+    Attributes:
+        trials: the earliest trial at each point that is played, the largest share first.
+        shares: of the rounds, `(n,)`, in sum 1.
+        reward: mean reward of a round, in the units told.
+        use: mean value of each constraint in a round, `(m,)`. A budget is kept if it is at most 0.
+    """
+
+    trials: list[Trial]
+    shares: Array
+    reward: float
+    use: Array
+
+    def said(self, where: Callable[[Trial], str]) -> str:
+        """Returns shares and points in words.
+
+        Args:
+            where: returns the point of a trial in words.
+        """
+        return ", ".join(
+            f"{percent(share)} {where(trial)}" for trial, share in zip(self.trials, self.shares, strict=True)
+        )
+
+
+def mix_of(policy: AnyPolicy, goal: Goal, trials: Iterable[Trial], context: Array | None, state: AnyState) -> Mix:
+    """Returns the best mix of the points tried (see `Study.mix`).
+
+    Args:
+        policy: of the study, with a posterior of each constraint.
+        goal: of the study.
+        trials: all of them.
+        context: of each round, `(c,)`, or None.
+        state: of the study, after all trials.
+    """
+    told = within_limits(policy, answered_trials(state, trials))
+    each = list({trial.point.tobytes(): trial for trial in reversed(told)}.values())[::-1]
+    points, sign = np.array([trial.point for trial in each]), signs_of((goal,))[0]
+    rewards, uses = sign * told_envelope(state.envelope(points, context), goal).mean, uses_at(state, points, context)
+    shares = best_shares(rewards[None], uses[:, None], np.ones(1))[0]
+    found = [i for i in np.argsort(-shares, kind="stable") if shares[i] > LEAST_SHARE]
+    return Mix([each[i] for i in found], shares[found], float(sign * (rewards @ shares)), uses @ shares)
+
+
+def uses_at(state: AnyState, points: Array, context: Array | None) -> Array:
+    """Returns the posterior mean of each constraint at points, `(m, n)`."""
+    return np.array([state.limit(j + 1, points, context).mean for j in range(state.policy.constraint_count)])
+
+
+def best_shares(rewards: Array, uses: Array, weights: Array) -> Array:
+    """Returns the share of each of n points under each of k contexts that earns most on average, `(k, n)`.
+
+    It solves max sum_c w_c p_c' r_c subject to sum_c w_c p_c' g_jc <= 0 for each constraint j.
+
+    Args:
+        rewards: r, `(k, n)`.
+        uses: g, `(m, k, n)`.
+        weights: w, share of the rounds of each context, `(k,)`.
+
+    Raises:
+        TrialError: no mix keeps the budgets.
+    """
+    from scipy.optimize import linprog  # slow to import, and only budgets on average need it
+
+    k, n = rewards.shape
+    kept = [np.flatnonzero(non_dominated(np.column_stack([rewards[c], *-uses[:, c]]))) for c in range(k)]
+    context, at = np.repeat(np.arange(k), [*map(len, kept)]), np.concatenate(kept)
+    gain, use = weights[context] * rewards[context, at], weights[context] * uses[:, context, at]
+    found = linprog(-gain, use, np.zeros(len(use)), np.arange(k)[:, None] == context, np.ones(k))
+    if found.x is None:
+        raise TrialError(
+            f"No mix of the {n} points tried keeps the budget on average, as far as is known. The closest point is "
+            f"{numeral(uses.max(axis=0).min())} beyond it. Go on asking."
+        )
+    shares = np.zeros((k, n))
+    shares[context, at] = found.x
+    return shares
 
 
 def front_of(

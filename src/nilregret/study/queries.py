@@ -29,7 +29,7 @@ from ..slots.refit import Refitted
 from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.trial import Trial
 from .arms import Arm
-from .best import Certainty, at_full, best_trial, certainty
+from .best import Certainty, at_full, best_trial, certainty, has_budget
 from .direction import AnyPolicy, AnyState, Goal, as_given, check_one_objective, has_channels, negated, told_envelope
 from .inputs import DRAWS, Inputs
 from .lessons import places_of
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from ..storage import Storage
     from .explanation import Explanation, PosteriorBand
-    from .front import Front
+    from .front import Front, Mix
     from .importance import Importance
     from .pruned import Pruned
 
@@ -428,6 +428,9 @@ class Queries(Generic[D]):
         exactly that context are compared. Left out are trials of retired arms, and points that do not keep the limits
         of the space.
 
+        Under `nr.OnAverage` it is the best single point: the one to play every time. The posterior mean of each
+        constraint there is at most 0, and no single value told counts. Several points may earn more together (`mix`).
+
         Several objectives have no best trial, but a front (`front`). With `weights`, the trial of the front is returned
         whose weighted sum of shortfalls is least. A shortfall is the distance to the best mean on the front, divided by
         the range of the means on the front.
@@ -474,6 +477,44 @@ class Queries(Generic[D]):
                 return replica.firsts.first(best_trial(policy, goal, state, few, seen, broken))
         every, seen = self._compared(context)
         return best_trial(policy, goal, state, every, seen)
+
+    def mix(self, *, context: npt.ArrayLike | Mapping[str, Any] | None = None) -> Mix:
+        """Returns the points tried that earn most together while each budget of `nr.OnAverage` holds on average.
+
+        Rounds above the limit are offset by rounds below it. Rewards and constraint values are posterior means.
+
+        Args:
+            context: of all rounds, if the policy has contexts.
+
+        Returns:
+            `trials`, `shares`, `reward` and `use` (see `nilregret.study.front.Mix`).
+
+        Raises:
+            InvalidInput: the policy has no `nr.OnAverage`.
+            TrialError: no trial has been answered, or no mix keeps the budgets.
+
+        >>> import nilregret as nr
+        >>> arms, budget = nr.Arms.grid(0, 1, 2), nr.OnAverage(noise=0.01)
+        >>> study = nr.Study(nr.gp_ucb(arms, nr.SquaredExponential(0.1), noise=0.01, constraints=budget))
+        >>> for x, reward, use in ((0.0, 1.0, -1.0), (1.0, 3.0, 1.0)):
+        ...     _ = study.add([x], reward, constraints=[use])
+        >>> mix = study.mix()
+        >>> mix.shares.round(2), round(mix.reward, 2)
+        (array([0.5, 0.5]), 2.0)
+        """
+        from .front import mix_of
+
+        if not has_budget(self.policy):
+            raise InvalidInput(
+                "Only a budget that holds on average is kept by a mix of points, and this policy has none.",
+                advice="`best()` is the point to play every time.",
+            )
+        trials, seen = self._compared(None if context is None else self.inputs.context(context))
+        seen = self.inputs.full if seen is None else seen
+        key = "mix", b"" if seen is None else seen.tobytes()
+
+        read = partial(mix_of, self.policy, self.goals[0], trials, seen)
+        return self.replica.kept(key, lambda: self.replica.query(read))
 
     def certainty(
         self, trial: Trial[D] | int | None = None, *, context: npt.ArrayLike | Mapping[str, Any] | None = None

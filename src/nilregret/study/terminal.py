@@ -106,8 +106,9 @@ def table(
 ) -> Table:  # fmt: skip
     """Returns a table that fits the terminal.
 
-    A terminal is not shown the columns that are zero or empty everywhere, unless `wide`. Where the rest is too wide, it
-    is not shown the dispensable ones either. In a pipe there are all columns, with "-" for what is empty.
+    Unless `wide`, columns that are empty everywhere are left out, in a terminal also those that are zero everywhere.
+    Where the rest is too wide for a terminal, it is not shown the dispensable ones either. A pipe gets "-" for what is
+    empty, and nothing is cut.
 
     Args:
         rows: values.
@@ -124,10 +125,10 @@ def table(
         heading: _column([row[i] for row in listed], most[i], "-" if whole else "")
         for i, heading in enumerate(headings)
     }
-    hidden: list[str] = []
-    if not whole:
-        columns = {name: cells for name, cells in columns.items() if set(cells) - {*NOTHING}}
-        hidden = _give_way(columns, dispensable, console().width)
+    if not wide and listed:
+        nothing = {"-"} if whole else {*NOTHING}
+        columns = {name: cells for name, cells in columns.items() if set(cells) - nothing}
+    hidden = [] if whole else _give_way(columns, dispensable, console().width)
     caption = f"Not shown: {', '.join(hidden)}." + " --wide shows all columns." * (wide is False) if hidden else None
     right = {name for i, name in enumerate(headings) if _all_numbers(row[i] for row in listed)}
     lines = RULED if whole or not console().encoding.startswith("utf") else SIMPLE_HEAD

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, final, overload
 
 from .._utils.checks import Array, many
 from .._utils.dataclass import dataclass
-from .._utils.numerals import numeral
+from .._utils.numerals import numeral, percent
 from ..domains.domain import D
 from ..domains.options import worded
 from ..errors import NoRegretError, TrialError, needs
@@ -17,7 +17,7 @@ from ..slots.objective import satisfying
 from ..storage.record import Trial
 from ..storage.trial import metric_names
 from ..study.best import Certainty, at_full, closest_of, is_noisy, told_best, within_limits
-from ..study.direction import best_label, check_one_objective
+from ..study.direction import best_label, check_one_objective, on_average
 from ..study.formatting import metrics_text, trials_html
 from ..study.function import answers_for_units
 from ..study.pruned import pruned_of
@@ -56,10 +56,12 @@ class Result(Generic[D]):
     partly luck if the objective is noisy. It is if its answers have an entry "std" above 0, or if a point was evaluated
     twice with different values. Then the best trial is `result.study.best()`, the trial whose point has the best
     posterior mean. So `best_parameters`, `best_point` and `best_value` are always of one trial, of which
-    `probability_best` and `expected_loss` speak.
+    `probability_best` and `expected_loss` speak. If the best posterior mean is of another trial, the text of the result
+    also names it as recommended, as `nilregret show` does.
 
     Under constraints, the best trial is the best of those that satisfied them all. A point satisfies a constraint if
-    the values told of the point are at most 0 on average. If no point was feasible, there is no best trial.
+    the values told of the point are at most 0 on average. If no point was feasible, there is no best trial. Under
+    `nr.OnAverage` the best trial is `result.study.best()`.
 
     Attributes:
         study: the study, for `predict` and `best`, or for further trials with `ask` and `tell`.
@@ -288,12 +290,17 @@ class Result(Generic[D]):
         if len(self.study.goals) > 1:
             lines += self._front_lines()
         elif best is not None:
-            word = "recommended" if self._noisy else best_label(self.study.goals[0])
+            other = self._recommended() or best
+            by_mean = self._noisy or on_average(self.study.policy)
+            word = "recommended" if by_mean else best_label(self.study.goals[0])
             lines += [f"best value: {briefly(best.reward)}, of trial {best.number} ({word})"]
             lines += [f"best at: {_place(best)}"]
             lines += [f"metrics there: {metrics_text(best.measured)}"] * bool(best.measured)
             lines += self._posterior_mean(best)
             lines += _doubts(self._certainty, noisy=self._noisy)
+            if other.number != best.number:
+                said = f"recommended if noisy: {briefly(other.reward)}, of trial {other.number} (best posterior mean)"
+                lines += [said, f"recommended at: {_place(other)}"]
         else:
             lines += ["best value: none yet" if self.feasible is None else "best value: none, as nothing was feasible"]
         if self._constrained:
@@ -354,7 +361,14 @@ class Result(Generic[D]):
         if len(self.study.goals) > 1:
             return None
         best = told_best(self._candidates(), self.study.goals[0])
-        return best if best is None or not self._noisy else self.study.best()
+        return (self._recommended() or best) if self._noisy or on_average(self.study.policy) else best
+
+    def _recommended(self) -> Trial[D] | None:
+        """Returns the best trial by posterior mean, or None if none is known."""
+        try:
+            return self.study.best()
+        except TrialError:  # No answer counts, or no point is expected to satisfy the constraints.
+            return None
 
     @property
     def _certainty(self) -> Certainty:
@@ -378,7 +392,7 @@ def _doubts(certainty: Certainty, *, noisy: bool) -> list[str]:
     """Returns lines on how sure the best trial is, none if that is trivial."""
     lines = ["values are noisy: the best trial has the best posterior mean"] * noisy
     if certainty.probability < 1.0:
-        chance, loss = numeral(certainty.probability, 2), numeral(certainty.loss, 2)
+        chance, loss = percent(certainty.probability), numeral(certainty.loss, 2)
         lines.append(f"best of the points tried with probability {chance}, expected loss {loss}")
     return lines
 

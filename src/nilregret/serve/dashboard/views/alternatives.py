@@ -28,7 +28,9 @@ from ....policy.engines import Units
 from ....policy.policy import Policy
 from ....policy.state import State
 from ....storage.record import Trial
-from ....study.direction import has_channels
+from ....study.best import has_budget, within_limits
+from ....study.direction import has_channels, signs_of
+from ....study.front import best_shares, uses_at
 from ....study.study import Study
 
 MOST_CONTEXTS = 48  # contexts with predictions of their own, evenly spread in time
@@ -161,11 +163,25 @@ def _everywhere(name: str, mean: float, std: float, count: int) -> Alternative:
 def best_now(study: Study, answered: Sequence[Trial], name: str) -> Alternative | None:
     """Returns the choice that now looks best, with contexts the best one under each context, or None if none does."""
     try:
+        if has_budget(study.policy):
+            return _best_mix(study, answered, name)
         if study.policy.context is None:
             return if_kept(study, study.best(), answered, name)
         return _best_by_context(study, answered, name)
     except TrialError:  # No trial satisfies the constraints, or no reward was told since the restart.
         return None
+
+
+def _best_mix(study: Study, answered: Sequence[Trial], name: str) -> Alternative:
+    """Returns the mix of the points tried that earns most while the budgets hold on average over all contexts."""
+    representatives = _representatives(study, answered, MOST_UNDER_LIMITS)
+    contexts = [answered[i].context for i in representatives.places]
+    tried = np.unique(np.array([trial.point for trial in within_limits(study.policy, answered)]), axis=0)
+    means, stds = np.stack([study.predict(tried, context=context) for context in contexts], axis=1)
+    uses = study.replica.query(lambda state: np.stack([uses_at(state, tried, each) for each in contexts], axis=1))
+    weights = np.bincount(representatives.of_each) / len(answered)
+    shares = best_shares(signs_of(study.goals)[0] * means, uses, weights)
+    return representatives.alternative(name, *((shares * of).sum(axis=1).tolist() for of in (means, stds)))
 
 
 def _best_by_context(study: Study, answered: Sequence[Trial], name: str) -> Alternative | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, final
 
 import numpy as np
@@ -11,8 +11,8 @@ import numpy as np
 from ...._utils.checks import Array, IndexArray, many
 from ...._utils.dataclass import dataclass
 from ....errors import InvalidInput, TrialError
-from ....slots.objective import satisfying
 from ....storage.record import Trial
+from ....study.best import has_budget, keeping
 from ....study.formatting import where
 from ....study.study import Study
 from ....study.units import shared_of
@@ -158,7 +158,8 @@ def _baseline(study: Study, number: int | None) -> Trial | None:
         return trials[number]
     answered = [trial for trial in trials if trial.reward is not None]
     if study.policy.constraint_count:  # A choice that violates constraints is no alternative.
-        answered = _satisfying(study, answered) or answered
+        with suppress(TrialError):
+            answered = study.replica.query(lambda state: keeping(study.policy, state, answered))
     return next(iter(answered), None)
 
 
@@ -170,20 +171,10 @@ def _called(study: Study, choice: Trial, number: int | None) -> str:
     return f"{FIRST} within the limits" if number is None else f"choice of trial {number}"
 
 
-def _satisfying(study: Study, answered: Sequence[Trial]) -> list[Trial]:
-    """Returns the trials whose points satisfy the constraints, by the values told there and by the posterior means."""
-    try:
-        told = satisfying(answered)
-    except TrialError:
-        return []
-    inside = study.replica.query(lambda state: state.inside(told))
-    return told if inside is None or not inside.any() else [told[i] for i in np.flatnonzero(inside)]
-
-
 def _best_name(study: Study) -> str:
     if study.policy.context is not None:
-        return "the best choice under each context"
+        return "the best choice under each context" + ", mixed over all" * has_budget(study.policy)
     try:
-        return where(study.best())
+        return study.mix().said(where) if has_budget(study.policy) else where(study.best())
     except TrialError:
         return ""

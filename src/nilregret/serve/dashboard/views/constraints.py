@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...._utils.checks import Array, many
-from ...._utils.numerals import numeral
+from ...._utils.numerals import numeral, percent
 from ....plots.base import reward_label
 from ....plots.history_picture import restart_rules, restarts_of
 from ....plots.scene import Axis, Line, Mark, Panel
@@ -97,15 +97,11 @@ def _row(told: _Values, j: int, now: Array | None, prices: Array) -> dict[str, s
     return {
         "name": told.names[j], "total": short(total),
         "verdict": "within the budget" if total <= 0.0 else "over the budget",
-        "mean": short(float(known.mean())), "share": _percent(share), "recent": _percent(recent),
+        "mean": short(float(known.mean())), "share": percent(share), "recent": percent(recent),
         "violation": short(float(violation.sum())), "largest": short(float(violation.max())),
         "multiplier": "-" if now is None or j >= len(now) else short(float(now[j])),
         "highest": "-" if now is None or j >= prices.shape[1] else short(float(max(now[j], prices[:, j].max()))),
     }  # fmt: skip
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}" if share in (0.0, 1.0) else f"{min(max(share, 0.001), 0.999):.1%}"
 
 
 def _budget_text(told: _Values) -> str:

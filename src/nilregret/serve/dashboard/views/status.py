@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...._utils.checks import many, whole_in
-from ....errors import TrialError
+from ....errors import NoRegretError, TrialError
 from ....policy.policy import Policy
 from ....storage.record import Trial
 from ....storage.trial import TrialState
@@ -68,6 +70,11 @@ def status(study: Study, *, now: float) -> dict[str, Any]:
     last = max((time for time in (last_told, last_asked) if time is not None), default=None)
     state, why = state_of([trial.state for trial in trials[-RECENT:]], states, last, now)
     best, why_no_best = _best(study)
+    if best is not None and on_average(study.policy):
+        with suppress(NoRegretError):  # There is a context, or constraints without a posterior.
+            mix = study.mix()
+            at = mix.said(partial(where, names=study.replica.roster.names))
+            best["mix"] = f"{short(mix.reward)} a trial: {at}"
     until: int | str = math.ceil(last + _seconds_until_silent(states)) if last is not None and state in FRESH else ""
     if state == "silent" and last is not None:
         until = math.ceil(now + _until_said_otherwise(now - last))
@@ -189,7 +196,7 @@ def _best(study: Study) -> tuple[dict[str, Any] | None, str]:
         "number": best.number, "where": where(best, names=study.replica.roster.names), "reward": reward_text(best),
         "context": None if best.context is None else short_context(best), "mean": None,
         "mean_of": "rate" if of_clicks(study) else "posterior mean", "lower": None, "upper": None,
-        "metrics": metrics_text(best.measured),
+        "metrics": metrics_text(best.measured), "mix": "",
     }  # fmt: skip
     if isinstance(study.policy, Policy) and not study.replica.query(answers_for_units):
         found |= believed(study, best)

@@ -14,6 +14,7 @@ from ....plots.base import reward_label
 from ....plots.scene import Axis, Band, Line, Mark, Panel
 from ....plots.ticks import spread_evenly
 from ....policy.policy import Policy
+from ....study.best import has_budget
 from ....study.direction import has_channels, on_average
 from ....study.study import Study
 from ....study.waiting import counted_trials
@@ -273,7 +274,12 @@ def _notes(study: Study, found: Comparison) -> list[str]:
             "past is judged by what they bring today."
         )
     violating = sum(trial.feasible is False for trial in study.trials[found.since :])
-    if violating:
+    if has_budget(study.policy):
+        notes.append(
+            "The budget holds on average. The best choice of now is a mix of the points tried: it earns most while its "
+            "mean use is within the budget, by the model. The first choice is one that keeps the budget by itself."
+        )
+    elif violating:
         broke = "took more than a budget gives a trial" if on_average(study.policy) else "violated constraints"
         notes.append(
             f"What came in counts the {many(violating, 'trial')} that {broke}; the choices compared with are "
