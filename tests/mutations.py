@@ -86,7 +86,7 @@ DEFECTS = (
         "reports of a deleted study",
     ),
     Defect(
-        "study/pruned",
+        "study/pruning",
         "missed + (sign * trial.reward > best)",
         "missed + (sign * trial.reward >= best)",
         "test_steps.py",
@@ -289,7 +289,7 @@ DEFECTS = (
         "an offset of whole numbers",
     ),
     Defect(
-        "slots/widths/gains",
+        "slots/widths/self_normalized",
         "return progress.design().bound(count)",
         "return progress.design().bound(max(count - 1, 0))",
         "test_widths.py test_information.py",

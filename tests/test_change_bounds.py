@@ -7,8 +7,7 @@ import pytest
 
 import nilregret as nr
 from nilregret import theory as change
-from nilregret.slots.widths.gains import ConstantGain, GreedyGain
-from nilregret.slots.widths.self_normalized import PeriodRkhs
+from nilregret.slots.widths.self_normalized import ConstantGain, GreedyGain, PeriodRkhs
 
 ARMS, KERNEL = nr.Arms.grid(0, 5, 12), nr.Matern(2.5, 1.0)
 SETTINGS = [(2.5, 1), (1.5, 2), (6.0, 2)]

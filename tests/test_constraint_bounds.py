@@ -15,8 +15,7 @@ from nilregret.slots.envelope import FiniteBayes
 from nilregret.slots.objective import MultiplicativePenalty
 from nilregret.slots.pending import Hallucinated
 from nilregret.slots.widths.delayed import Inflated
-from nilregret.slots.widths.gains import GreedyGain
-from nilregret.slots.widths.self_normalized import SelfNormalized
+from nilregret.slots.widths.self_normalized import GreedyGain, SelfNormalized
 from nilregret.theory.penalties import CHECKED, LARGEST, check_assumption_2
 
 ARMS, KERNEL = nr.Arms.grid(0, 1, 30), nr.Matern(2.5, 0.2)

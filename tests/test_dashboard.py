@@ -13,11 +13,9 @@ from nilregret.cli.overview import _best_facts, _delays_text, overview
 from nilregret.errors import InvalidInput
 from nilregret.plots.ticks import spread_evenly, thinned
 from nilregret.serve.dashboard.views.alternatives import doubt_of, fitted_noise, noise_of
-from nilregret.serve.dashboard.views.changes import changes
 from nilregret.serve.dashboard.views.comparison import compare
-from nilregret.serve.dashboard.views.constraints import constraints_view
-from nilregret.serve.dashboard.views.delays import delays
 from nilregret.serve.dashboard.views.grid import PER_PAGE, grid_view
+from nilregret.serve.dashboard.views.health import changes, constraints_view, delays
 from nilregret.serve.dashboard.views.pictures import measured, short
 from nilregret.serve.dashboard.views.posterior import posterior_view
 from nilregret.serve.dashboard.views.progress import progress

@@ -13,9 +13,8 @@ import nilregret as nr
 from nilregret.errors import InvalidInput
 from nilregret.serve.auth.caller import Caller
 from nilregret.serve.dashboard.views.columns import columns_of
-from nilregret.serve.dashboard.views.delays import delays
 from nilregret.serve.dashboard.views.grid import as_csv, as_json, grid_view, selected, wanted
-from nilregret.serve.dashboard.views.health import health
+from nilregret.serve.dashboard.views.health import delays, health
 from nilregret.serve.dashboard.views.settings import settings
 from nilregret.serve.dashboard.views.standing import standing
 from nilregret.storage import MemoryStorage

@@ -17,7 +17,7 @@ from nilregret.domains.options import NamedOption, NestedOption
 from nilregret.environments import delays, even_changes
 from nilregret.gp.mixture import EarlierStudy
 from nilregret.gp.warping import SignedLog, Warp
-from nilregret.kernels.wrapper import Multiplied, Stretched
+from nilregret.kernels.combined import Multiplied, Stretched
 from nilregret.policy import Policy
 from nilregret.simulation import metrics
 from nilregret.slots.envelope import (
@@ -42,10 +42,18 @@ from nilregret.slots.scores import (
     UpperConfidenceBound,
 )
 from nilregret.slots.widths.delayed import CensoredBounds, CensoredWidth, Inflated
-from nilregret.slots.widths.gains import ConstantGain, GreedyGain, RateGain, RealisedGain
 from nilregret.slots.widths.likelihood_ratio import LikelihoodRatio, RateQuantiles
 from nilregret.slots.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture, Intersection, NoiseFree
-from nilregret.slots.widths.self_normalized import BoundedNoise, KernelUcb, PeriodRkhs, SelfNormalized
+from nilregret.slots.widths.self_normalized import (
+    BoundedNoise,
+    ConstantGain,
+    GreedyGain,
+    KernelUcb,
+    PeriodRkhs,
+    RateGain,
+    RealisedGain,
+    SelfNormalized,
+)
 from nilregret.theory.penalties import ExponentialPenalty, PowerPenalty
 
 ARMS = nr.Arms.grid(0, 1, 11)

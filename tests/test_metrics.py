@@ -12,8 +12,8 @@ import nilregret as nr
 from nilregret.__main__ import main
 from nilregret.client import Client
 from nilregret.serve.dashboard.views.columns import columns_of
-from nilregret.serve.dashboard.views.constraints import constraints_view
 from nilregret.serve.dashboard.views.grid import grid_view, selected, wanted
+from nilregret.serve.dashboard.views.health import constraints_view
 from nilregret.serve.dashboard.views.posterior import posterior_view
 from nilregret.serve.dashboard.views.trials import trial_record
 from nilregret.storage import MemoryStorage

@@ -17,7 +17,7 @@ from nilregret.algorithms import schema
 from nilregret.domains.domain import count_of_points
 from nilregret.domains.parameters import option_place, option_texts
 from nilregret.domains.search.designs import design, every, mutated, neighbours, one_changed
-from nilregret.integrations.ranges import Ranges
+from nilregret.integrations.candidates import Ranges
 from nilregret.serialize import dumps, loads
 from nilregret.storage import MemoryStorage
 from nilregret.tuning.toml.evaluation import filled

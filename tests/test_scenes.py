@@ -12,8 +12,8 @@ from nilregret.plots import static
 from nilregret.plots.interactive import interactive_figure
 from nilregret.plots.page import page_picture
 from nilregret.plots.scene import Band, Boxes, Heat, Line, Points, Words
-from nilregret.serve.dashboard.views.changes import changes
 from nilregret.serve.dashboard.views.explored import importance_view, parallel_view
+from nilregret.serve.dashboard.views.health import changes
 from nilregret.serve.dashboard.views.posterior import posterior_view
 from nilregret.serve.dashboard.views.progress import progress
 from nilregret.study import importance as shares

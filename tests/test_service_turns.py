@@ -434,7 +434,7 @@ def test_two_servers_may_go_on_with_one_request(tmp_path):
     from nilregret.serve.wire.decision_ids import IdempotentRequest
     from nilregret.serve.wire.messages import DecisionRequest
     from nilregret.serve.work.commands import Decide
-    from nilregret.serve.work.worker import StudyWorker
+    from nilregret.serve.work.workers import StudyWorker
 
     body = DecisionRequest(count=6, propensity=True)
     call = Decide(body, IdempotentRequest.of("decisions", "k", body), 100)

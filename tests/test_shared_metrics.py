@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import values
 from prometheus_client.parser import text_string_to_metric_families
 
-from nilregret.serve.watch.shared_metrics import FOLDER, READ, SharedMetrics, forget, shared_in
+from nilregret.serve.watch.metrics import FOLDER, READ, SharedMetrics, forget, shared_in
 from nilregret.storage import SqlStorage
 
 from .service import AT, POLICY, Client, asked, plain, told

@@ -254,7 +254,7 @@ def failing_study(client):
 
 
 def test_a_signal_is_sent_once_signed_and_again_until_it_is_taken(receiver, monkeypatch):
-    monkeypatch.setattr("nilregret.serve.watch.signal_sender.PAUSES", (0.01,))
+    monkeypatch.setattr("nilregret.serve.watch.signals.RETRY_PAUSES", (0.01,))
     receiver.answers = [500, 302]
     storage = MemoryStorage()
     hook = Webhook(f"http://127.0.0.1:{receiver.server_port}/hook?a=1", SECRET)
@@ -293,8 +293,8 @@ def test_a_signal_is_sent_once_signed_and_again_until_it_is_taken(receiver, monk
 
 
 def test_a_message_that_nobody_takes_is_dropped_for_good(receiver, monkeypatch, caplog):
-    for name, value in (("PAUSES", (0.01,)), ("GIVEN_UP", -1.0)):
-        monkeypatch.setattr(f"nilregret.serve.watch.signal_sender.{name}", value)
+    for name, value in (("RETRY_PAUSES", (0.01,)), ("GIVEN_UP", -1.0)):
+        monkeypatch.setattr(f"nilregret.serve.watch.signals.{name}", value)
     receiver.answers = [500] * 9
     hook = Webhook(f"http://127.0.0.1:{receiver.server_port}", SECRET)
     with Client(MemoryStorage()) as client:
@@ -311,7 +311,7 @@ def test_a_message_that_nobody_takes_is_dropped_for_good(receiver, monkeypatch, 
 
 
 def test_an_error_of_any_class_is_an_attempt(receiver, monkeypatch):
-    monkeypatch.setattr("nilregret.serve.watch.signal_sender.PAUSES", (0.01,))
+    monkeypatch.setattr("nilregret.serve.watch.signals.RETRY_PAUSES", (0.01,))
     send, errors = Webhook.send, [UnicodeError("odd")]
 
     def first(self, message, body):

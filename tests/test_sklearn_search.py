@@ -21,7 +21,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import nilregret as nr
-from nilregret.integrations.ranges import Ranges
+from nilregret.integrations.candidates import Ranges
 from nilregret.integrations.sklearn import NoRegretSearchCV
 
 X, y = make_classification(120, 6, n_informative=3, flip_y=0.1, random_state=0)

@@ -28,7 +28,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import nilregret as nr
 from nilregret.errors import InvalidInput
 from nilregret.integrations.sklearn import NoRegretSearchCV
-from nilregret.integrations.training import Training
+from nilregret.integrations.step_search import Training
 from nilregret.serialize import described
 
 X, y = make_classification(120, 6, n_informative=3, flip_y=0.1, random_state=0)

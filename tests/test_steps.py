@@ -22,7 +22,7 @@ from nilregret.serialize import described
 from nilregret.slots import Halving, Median, Pruning
 from nilregret.storage import SqlStorage
 from nilregret.storage.database import Database
-from nilregret.study.pruned import retraced
+from nilregret.study.pruning import retraced
 
 from .format1.tables import restored
 from .marks import nightly

@@ -13,7 +13,7 @@ from .waiting import LONG
 # of life would be too long for any test.
 SCRIPT = """
 from functools import partial
-from nilregret.serve.http.supervisor import supervise
+from nilregret.serve.http.server import supervise
 if __name__ == "__main__":
     said = "os.write(1, str(os.getpid()).encode() + bytes([10])); time.sleep(3600)"
     work = partial(exec, "import os, signal, time; {}; " + said)

@@ -10,7 +10,7 @@ import nilregret as nr
 from nilregret.errors import InvalidInput
 from nilregret.gp import RatePosterior, RatePrior, TidalPosterior, tidal
 from nilregret.gp.tidal import Level
-from nilregret.serve.dashboard.views.changes import _sentence
+from nilregret.serve.dashboard.views.health import _restarts_sentence
 from nilregret.slots.widths.likelihood_ratio import LikelihoodRatio
 from nilregret.storage import MemoryStorage
 
@@ -184,7 +184,7 @@ def test_a_tidal_study_is_served():
     study = nr.Study(auto())
     study.ask()
     assert (
-        _sentence(study, 0)
+        _restarts_sentence(study, 0)
         == "Every answer counts, on a level of all rewards that may move: nothing has been forgotten."
     )
 

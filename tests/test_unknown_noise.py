@@ -14,9 +14,8 @@ from nilregret.gp.choice import posterior_on_arms
 from nilregret.slots.envelope import Progress
 from nilregret.slots.objective import MultiplicativePenalty
 from nilregret.slots.refit import Refit
-from nilregret.slots.widths.gains import SCALES, UNKNOWN, RealisedGain, noise_bound
 from nilregret.slots.widths.mixtures import AnalyticMixture, AnyRidge
-from nilregret.slots.widths.self_normalized import SelfNormalized
+from nilregret.slots.widths.self_normalized import SCALES, UNKNOWN, RealisedGain, SelfNormalized, noise_bound
 
 from .marks import nightly
 

@@ -9,8 +9,7 @@ import nilregret as nr
 from nilregret.slots.envelope import CompactBayes, FiniteBayes
 from nilregret.slots.pending import Hallucinated
 from nilregret.slots.widths.delayed import CensoredWidth, Inflated
-from nilregret.slots.widths.gains import GreedyGain
-from nilregret.slots.widths.self_normalized import BoundedNoise, PeriodRkhs, SelfNormalized
+from nilregret.slots.widths.self_normalized import BoundedNoise, GreedyGain, PeriodRkhs, SelfNormalized
 
 ARMS, KERNEL = nr.Arms.grid(0, 1, 30), nr.SquaredExponential(0.2)
 

@@ -14,8 +14,15 @@ from nilregret.gp.choice import posterior_on_arms
 from nilregret.gp.information_gain import GreedyDesign
 from nilregret.policy.state import State
 from nilregret.slots.envelope import CompactBayes, FiniteBayes, PointwiseBayes, Progress
-from nilregret.slots.widths.gains import ConstantGain, GreedyGain, RateGain, RealisedGain
-from nilregret.slots.widths.self_normalized import BoundedNoise, KernelUcb, SelfNormalized
+from nilregret.slots.widths.self_normalized import (
+    BoundedNoise,
+    ConstantGain,
+    GreedyGain,
+    KernelUcb,
+    RateGain,
+    RealisedGain,
+    SelfNormalized,
+)
 from nilregret.theory.series import EvenSeries, PowerSeries
 
 from .reference import rkhs_norm_of_mean

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 import nilregret as nr
-from nilregret.slots import safe, slope_points, slopes
+from nilregret.slots import safe, slopes
 from nilregret.slots.envelope import ConstantWidth
 
 
@@ -95,7 +95,7 @@ def six(seed):
 
 def _at_random(point, surface, view, judged):  # noqa: ARG001  of `certified_point`
     """Returns a random certified point, mostly on the border."""
-    search = slope_points.CertifiedSearch(view.domain, slope_points.cones_of(view.dual_state, view.context))
+    search = slopes.CertifiedSearch(view.domain, slopes.cones_of(view.dual_state, view.context))
     centres = search.centres(surface, point[None])
     found = np.concatenate([centres, search.border(centres, point[None])])
     return found[view.randomness.draws.integers(len(found))].copy()

@@ -33,10 +33,9 @@ from nilregret.slots.scores import (
     ThompsonSample,
 )
 from nilregret.slots.widths.delayed import CensoredBounds, CensoredWidth, Inflated
-from nilregret.slots.widths.gains import RealisedGain
 from nilregret.slots.widths.likelihood_ratio import LikelihoodRatio, RateQuantiles
 from nilregret.slots.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture, Intersection, NoiseFree
-from nilregret.slots.widths.self_normalized import BoundedNoise, KernelUcb, PeriodRkhs, SelfNormalized
+from nilregret.slots.widths.self_normalized import BoundedNoise, KernelUcb, PeriodRkhs, RealisedGain, SelfNormalized
 from nilregret.testing.driver import Driver
 
 NOISE = 0.1

@@ -17,7 +17,7 @@ from ..slots.refit import Learning
 from .definition import FreeSlots, Slots
 
 if TYPE_CHECKING:
-    from ..slots.widths.gains import Gain
+    from ..slots.widths.self_normalized import Gain
 
 EXACT = (
     1e-8  # lambda of rewards without noise, in prior variances: answers that differ by 1e-4 deviations count as equal
@@ -133,14 +133,14 @@ def check_gain(name: object) -> None:
     if isinstance(name, str):
         one_of("information_gain", name, GAINS, why="A number is a constant gain, for which nothing is proved.")
     else:
-        from ..slots.widths.gains import ConstantGain
+        from ..slots.widths.self_normalized import ConstantGain
 
         ConstantGain(value=name)  # type: ignore[arg-type]  # The class checks the number.
 
 
 def chosen_gain(name: str | float, domain: Domain, context: Domain | None, kernel: Kernel) -> Gain:
     """Returns the information gain of a width: by name, or a constant one for a number."""
-    from ..slots.widths import gains
+    from ..slots.widths import self_normalized as gains
 
     check_gain(name)
     if not isinstance(name, str):

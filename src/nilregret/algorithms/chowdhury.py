@@ -13,10 +13,9 @@ from ..policy.policy import Policy, check_model
 from ..slots.by_name import chosen_memory, part_of
 from ..slots.envelope import Confidence, ScheduledWidth
 from ..slots.scores import ThompsonSample, UpperConfidenceBound
-from ..slots.widths.gains import Gain
 from ..slots.widths.likelihood_ratio import LikelihoodRatio
 from ..slots.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture, NoiseFree
-from ..slots.widths.self_normalized import KernelUcb, SelfNormalized
+from ..slots.widths.self_normalized import Gain, KernelUcb, SelfNormalized
 from ..slots.widths.slopes import lipschitz_constant
 from ..theory.change.schedules import PowerLaw
 from .arguments import (
@@ -65,7 +64,7 @@ def igp_ucb(
         domain, kernel, slots: see `gp_ucb`.
         noise: R, the sub-Gaussian constant of the noise (the standard deviation of Gaussian noise), reward units.
             "unknown" is for Gaussian noise of one unknown standard deviation. The rewards bound it
-            (`nilregret.slots.widths.gains`), in all rounds at once, which takes half of delta. This needs the
+            (`nilregret.slots.widths.self_normalized`), in all rounds at once, which takes half of delta. This needs the
             width "igp", "ay" or "amm", a `norm_bound`, and a `regularization` (or the theorem's).
         norm_bound: B, a bound on the norm of f - prior_mean in the kernel's RKHS, reward units.
         horizon: T, the number of rounds, which sets lambda = 1 + 2/T.

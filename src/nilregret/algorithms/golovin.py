@@ -25,7 +25,7 @@ from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..policy.policy import Policy
 from ..slots.envelope import Confidence
-from ..slots.front_draws import ScalarisedBound, ScalarisedSample
+from ..slots.front_scores import ScalarisedBound, ScalarisedSample
 from ..slots.pareto import MOST_OBJECTIVES, Pareto
 from .arguments import chosen_width, noise_and_ridge
 from .bayes_widths import bayes_width, bounds_without_theorem, prior_std

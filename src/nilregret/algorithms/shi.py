@@ -14,8 +14,7 @@ from ..slots.by_name import part_of
 from ..slots.envelope import Confidence
 from ..slots.objective import AdditivePenalty, MultiplicativePenalty
 from ..slots.scores import ExpectedImprovement, Score, ThompsonSample, UpperConfidenceBound
-from ..slots.widths.gains import Gain
-from ..slots.widths.self_normalized import BoundedNoise, SelfNormalized
+from ..slots.widths.self_normalized import BoundedNoise, Gain, SelfNormalized
 from ..theory.penalties import PenaltyFunction
 from .arguments import checked_noise, chosen_gain, chosen_width, is_other, ridge_for_horizon
 from .definition import FreeSlots, algorithm, build, given

@@ -13,7 +13,7 @@ from .study_commands import create, delete, export, import_, rename
 from .trial_commands import abandon, add, ask, enqueue, fail, forget, report, sheet, stop, tell, widen
 
 if TYPE_CHECKING:
-    from ..study.arms import Arm
+    from ..study.spaces import Arm
 
 
 name_option = click.option("--name", metavar="TEXT", help="Its name.")

@@ -1,10 +1,16 @@
 """Simulated environments, and functions to make them of."""
 
 from .constrained_problems import ConstrainedProblem, data_rates, small_feasible_region
-from .data.datasets import METR_LA_WORKING_DAYS, intel_lab, la_highway, light_cmu, metr_la
-from .data.intel_log import intel_lab_log, mote_positions
-from .data.readings import Readings
-from .data.sensors import SensorNetwork, sensor_network
+from .data.datasets import (
+    METR_LA_WORKING_DAYS,
+    intel_lab,
+    intel_lab_log,
+    la_highway,
+    light_cmu,
+    metr_la,
+    mote_positions,
+)
+from .data.sensors import Readings, SensorNetwork, sensor_network
 from .environment import Environment
 from .rkhs_functions import (
     RKHSFunction,

@@ -10,14 +10,13 @@ from .base import ALL as ALL
 from .base import Derivatives, Hyperparameter, Kernel, PointKernel
 from .base import Pullback as Pullback
 from .base import check_kernel as check_kernel
-from .combined import Active, Product, Sum
+from .combined import Active, Multiplied, Product, Rounded, Stretched, Sum
 from .domains import Mixture, Overlap, kernel_for
 from .others import Empirical, Intercept, Linear
 from .periodic import Periodic
 from .random_features import RandomFeatures
 from .stationary import Matern, RationalQuadratic, Spectral, SquaredExponential, Stationary
 from .tied import Tied
-from .wrapper import Multiplied, Rounded, Stretched
 
 __all__ = [
     "Active",

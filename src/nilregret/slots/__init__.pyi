@@ -39,10 +39,10 @@ from .explore import Shares as Shares
 from .explore import Situation as Situation
 from .explore import Uniform as Uniform
 from .fidelity import Confirm as Confirm
-from .front_draws import ScalarisedBound as ScalarisedBound
-from .front_draws import ScalarisedSample as ScalarisedSample
 from .front_scores import HypervolumeImprovement as HypervolumeImprovement
+from .front_scores import ScalarisedBound as ScalarisedBound
 from .front_scores import ScalarisedImprovement as ScalarisedImprovement
+from .front_scores import ScalarisedSample as ScalarisedSample
 from .lengthscales import LengthscaleBank as LengthscaleBank
 from .memory import AllOf as AllOf
 from .memory import Detector as Detector

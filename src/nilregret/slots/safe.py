@@ -34,8 +34,7 @@ from .constraints import Constraints, one_for
 from .envelope import DualState, Envelope, Expected, checked_delta
 from .feasibility import ANCHORS, AROUND, Mask, between, nearest, penalised, risk, violation
 from .safe_check import LikelihoodCheck, Model, deviation
-from .slope_points import certified_point, cones_of
-from .slopes import SlopeState, judged_by_slopes
+from .slopes import SlopeState, certified_point, cones_of, judged_by_slopes
 
 PATIENCE = 16  # values at the points of `start`, after which a step away from them is overdue
 

@@ -28,7 +28,6 @@ from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.record import Record
 from ..storage.trial import NO_CURVE, Answer, Fit, Measured, Report, Trial
 from ..storage.visit import Visit
-from .arms import ArmTimes, Roster
 from .audit_reports import check_reports, is_known
 from .direction import AnyPolicy, Goal, has_channels, reward_check
 from .function import Settings, agree, are_at, outside, settings_of, with_facts
@@ -36,6 +35,7 @@ from .play_rewards import is_possible
 from .pruning import pruning_of
 from .queue import KINDS as OF_QUEUE
 from .queue import Queue
+from .spaces import ArmTimes, Roster
 
 OF_TRIALS = ("enqueued", "taken")  # Changes that leave the policy as it is.
 

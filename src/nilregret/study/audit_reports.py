@@ -1,7 +1,7 @@
 """Checks of reports that come from a storage: each could have been made by its trial, with this verdict.
 
 A rule is not asked again, since a later version or another machine may compute another verdict. Refused is what no
-version of the rule could have said. `nilregret.study.pruned.retraced` asks the rule again.
+version of the rule could have said. `nilregret.study.pruning.retraced` asks the rule again.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from .direction import AnyPolicy, AnyState, Goal, has_channels, on_average, rewa
 from .units import shared_of
 
 if TYPE_CHECKING:
-    from .arms import Roster
+    from .spaces import Roster
 
 DRAWS = 8192  # joint draws behind a probability, whose standard error is then at most 0.006
 BLOCK = 512  # trials beyond which means of arms say whether more must be read

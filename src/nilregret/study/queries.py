@@ -28,7 +28,6 @@ from ..slots.objective import satisfying
 from ..slots.refit import Refitted
 from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.trial import Trial
-from .arms import Arm
 from .best import Certainty, at_full, best_trial, certainty, has_budget
 from .direction import AnyPolicy, AnyState, Goal, as_given, check_one_objective, has_channels, negated, told_envelope
 from .inputs import DRAWS, Inputs
@@ -36,6 +35,7 @@ from .lessons import places_of
 from .queue import Enqueued
 from .replica import Replica
 from .slates import left_for
+from .spaces import Arm
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from .explanation import Explanation, PosteriorBand
     from .front import Front, Mix
     from .importance import Importance
-    from .pruned import Pruned
+    from .pruning import Pruned
 
 
 class FitRecord(NamedTuple):
@@ -161,7 +161,7 @@ class Queries(Generic[D]):
 
     @property
     def arms(self) -> list[Arm]:
-        """The arms by number, with their names, and which are retired (see `nilregret.study.arms.Arm`).
+        """The arms by number, with their names, and which are retired (see `nilregret.study.spaces.Arm`).
 
         Raises:
             InvalidInput: the policy plays no `Arms`.
@@ -592,7 +592,7 @@ class Queries(Generic[D]):
         the stops would have been better.
 
         Returns:
-            `stopped`, `spared`, `finished`, `missed`. As text, a sentence (see `nilregret.study.pruned.Pruned`).
+            `stopped`, `spared`, `finished`, `missed`. As text, a sentence (see `nilregret.study.pruning.Pruned`).
 
         >>> import nilregret as nr
         >>> study = nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1))))
@@ -601,7 +601,7 @@ class Queries(Generic[D]):
         >>> print(study.pruned())
         1 trial was stopped. None ran on, so what stopping misses is not known (see `explore`).
         """
-        from .pruned import pruned_of
+        from .pruning import pruned_of
 
         return pruned_of(self.trials, 1.0 if self.goals[0] == "maximize" else -1.0)
 

@@ -29,10 +29,9 @@ from ..errors import InvalidInput
 from ..policy.pinned import Pinned, has_some
 from ..policy.policy import Policy
 from ..storage.changes import StudyChange
-from .arms import Roster
 from .function import settings_at
 from .inputs import Inputs
-from .spaces import SpaceChange
+from .spaces import Roster, SpaceChange
 
 KINDS = ("enqueued", "taken", "widened")
 MOST_WAITING = 10_000

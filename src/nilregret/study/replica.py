@@ -28,13 +28,13 @@ from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.record import Event, Record
 from ..storage.trial import EventKind, Fit, Report, Trial, Verdict
 from . import direction, snapshots
-from .arms import Roster
 from .best import FirstAnswers
 from .direction import PLAIN, AnyPolicy, AnyState, Goal, Version, goals_in
 from .inputs import Inputs
 from .leases import Leases, abandon_expired
 from .lessons import Lessons
 from .queue import Queue
+from .spaces import Roster
 from .stored import UNKNOWN, InvalidatingLock, StoredStudyHandle, save_call
 from .visits import Units
 

@@ -22,7 +22,7 @@ from .lessons import places_of
 from .visits import Asked, Seen
 
 if TYPE_CHECKING:
-    from .arms import Roster
+    from .spaces import Roster
     from .transaction import Transaction
 
 REPEATS = (

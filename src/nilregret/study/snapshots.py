@@ -36,8 +36,8 @@ from ..storage.changes import change_of, change_text
 from ..storage.early_trials import EarlyTrials
 from ..storage.record import Record
 from ..storage.trial import Trial
-from .arms import Roster
 from .direction import AnyPolicy, Goal, goals_in, policy_of_rewards, reward_trial
+from .spaces import Roster
 
 if TYPE_CHECKING:
     from .stored import StoredStudyHandle

@@ -21,7 +21,6 @@ from ..slots.memory import Restart
 from ..slots.objective import SATURATED
 from ..storage.trial import GOING, Trial
 from . import slates, snapshots
-from .arms import Arm
 from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check, of_budgets, unknown_cautions
 from .definition import PROPENSITIES, check_facts, constraint_names, settings_as_facts, stored_facts
 from .direction import Goal, as_given, check_goal, check_policy, goals_in, goals_of, has_channels, with_goals
@@ -33,6 +32,7 @@ from .play_rewards import Rewards, answer_entries, listed_answers, reason_of
 from .queries import Queries
 from .queue import PASSED, WITHDRAWN, Enqueued
 from .replica import Replica
+from .spaces import Arm
 from .stored import found_or_made, reopened, words_of
 from .transaction import Failed, NotYet, Transaction
 from .visits import Asked, Seen, asked_of, sticky_seconds

@@ -25,7 +25,6 @@ from ..storage.changes import ArmChangeKind, ChangedArm, StudyChange
 from ..storage.record import Record, answer_of, describe_answer, require_running
 from ..storage.trial import GOING, NO_CURVE, Measured, Other, Plays, Report, Trial, Verdict
 from ..storage.visit import Visit
-from .arms import Arm, Roster
 from .direction import copy_of_state, has_channels
 from .function import context_settings, settings_at
 from .inputs import Inputs
@@ -33,7 +32,7 @@ from .plain_rounds import PlainStudy
 from .play_rewards import NOTHING_MORE, Told, check_limits, check_plays, is_same
 from .queue import LOST, WITHDRAWN, Enqueued, impossible
 from .replica import Replica
-from .spaces import space_to_change, widening
+from .spaces import Arm, Roster, space_to_change, widening
 from .visits import Asked, Seen, kept_in, same_question, still_kept
 
 R = TypeVar("R")

@@ -20,7 +20,7 @@ from ..study.best import Certainty, at_full, closest_of, is_noisy, told_best, wi
 from ..study.direction import best_label, check_one_objective, on_average
 from ..study.formatting import metrics_text, trials_html
 from ..study.function import answers_for_units
-from ..study.pruned import pruned_of
+from ..study.pruning import pruned_of
 from ..study.stored import portable
 from ..study.study import Study
 

@@ -24,9 +24,8 @@ from ...serialize import LATER, description
 from ..domain import Box, Space
 from .designs import clipped, every, leading_options, mutated, neighbours, sobol, within
 from .feasible import kept, region
-from .quasi_newton import PATIENCE, ascend, between
+from .quasi_newton import PATIENCE, ascend, between, climb_within
 from .trust_region import climb, tops_of_parabolas
-from .within import climb_within
 
 
 class AcquisitionFunction(NamedTuple):

@@ -22,12 +22,11 @@ from ..auth.middleware import AccessMiddleware, ErrorPage
 from ..auth.tokens import Tokens
 from ..wire.problems import HANDLERS, problem_of, response_of
 from ..wire.settings import LEAVING, Settings
-from .arm_routes import ARM_OPERATIONS
+from .change_routes import ARM_OPERATIONS, QUEUE_OPERATIONS
 from .evaluations import EVALUATION_OPERATIONS
 from .note_routes import NOTE_OPERATIONS
 from .openapi import document
 from .operations import Endpoint, Operation, Service, direct_calls
-from .queue_routes import QUEUE_OPERATIONS
 from .read_routes import HEALTH_OPERATIONS, READ_OPERATIONS
 from .write_routes import WRITE_OPERATIONS
 

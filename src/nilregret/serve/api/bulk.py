@@ -26,7 +26,7 @@ from ..auth.bodies import AccessRevoked, LongBody
 from ..wire import messages as m
 from ..wire.decision_ids import IdempotentRequest, key_of
 from ..wire.problems import Problem, problem_of
-from ..work.worker import Action, Change, StudyWorker
+from ..work.workers import Action, Change, StudyWorker
 from .operations import AGAIN, Lines, ParsedRequest, ResponseInfo, Service, json_of, once
 
 PIECE = 100  # Lines that a command takes. Other commands of the study wait for one piece at most.

@@ -15,7 +15,7 @@ from ..watch.audit import audited, entries, note_writing
 from ..wire.messages import NEW_PATTERN, AuditEntry, Reply, Request
 from ..wire.problems import Problem, about
 from ..work.study_notes import StudyNotes, as_trial_note, change_study
-from ..work.worker import StudyWorker
+from ..work.workers import StudyWorker
 from .operations import Operation, ParsedRequest, ResponseInfo, Service, json_of
 from .write_routes import STUDY
 

@@ -20,15 +20,14 @@ from ...errors import InvalidInput
 from ..auth.bodies import is_lines
 from ..auth.caller import Caller, caller_of
 from ..watch.metrics import Metrics
-from ..watch.signal_sender import SignalSender
+from ..watch.signals import SignalSender
 from ..wire.decision_ids import SECRET, Ids, new_secret
 from ..wire.messages import Problem as Told
 from ..wire.messages import Reply, name_in
 from ..wire.problems import Problem, unfit
 from ..wire.settings import Settings, Webhook
 from ..work.events import Streams
-from ..work.worker import StudyWorker
-from ..work.workers import NotesStorage, StudyWorkers
+from ..work.workers import NotesStorage, StudyWorker, StudyWorkers
 
 
 @final

@@ -28,7 +28,7 @@ from ..work.collected import COLLECTED, Collected
 from ..work.commands import WOULD
 from ..work.deadlines import DEFAULTED
 from ..work.events import Stream, events, several
-from ..work.worker import StudyWorker
+from ..work.workers import StudyWorker
 from .operations import Operation, ParsedRequest, ResponseInfo, Service, json_of
 from .replies import (
     decision,

@@ -31,7 +31,7 @@ from ..work.answers import TellResult
 from ..work.collected import Collected
 from ..work.deadlines import FACT, Rule
 from ..work.events import several
-from ..work.worker import StudyWorker
+from ..work.workers import StudyWorker
 
 
 def finite(value: float | None) -> float | None:

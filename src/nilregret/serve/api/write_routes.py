@@ -22,7 +22,7 @@ from ..wire.problems import problem_of
 from ..work.answers import End, Report, Tell, TellSlate, check_sums
 from ..work.commands import Decide, DecideResult, Observe
 from ..work.events import several
-from ..work.worker import StudyWorker
+from ..work.workers import StudyWorker
 from . import create_study
 from .bulk import OBSERVATIONS
 from .operations import AGAIN, REFUSED, Operation, ParsedRequest, ResponseInfo, Service, json_of

@@ -18,8 +18,7 @@ from ...study.transaction import Transaction
 from ..auth.caller import Caller
 from ..wire.messages import AuditEntry
 from ..wire.problems import problem_of
-from ..work.worker import Change, StudyWorker
-from ..work.workers import NotesStorage
+from ..work.workers import Change, NotesStorage, StudyWorker
 
 R = TypeVar("R")
 PREFIX = "audit:"

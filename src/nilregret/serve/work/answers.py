@@ -23,7 +23,7 @@ from ..wire import messages
 from ..wire.problems import Problem, about, unfit
 from .collected import COLLECTED, WHOLE, Collected, Keyed
 from .deadlines import DEFAULTED, Rule
-from .worker import Action, StudyWorker
+from .workers import Action, StudyWorker
 
 LATE, OBSERVED = "late", "observed"  # kinds of notes about a trial
 NO_ANSWER = "[null,null,null,null,null]"  # a note without a late answer (see `_merged`)

@@ -25,7 +25,7 @@ from ..wire.decision_ids import IdempotentRequest, key_of
 from ..wire.problems import Problem, about
 from .answers import plays_told, trial_of
 from .collected import COLLECTED
-from .worker import Action, StudyWorker
+from .workers import Action, StudyWorker
 
 WOULD = "would"  # kind of the notes about what the policy would have done
 PLACES = ("parameters", "point", "arm")  # entries of an observation, one of which says where it was made

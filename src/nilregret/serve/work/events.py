@@ -25,7 +25,7 @@ from ...study.study import Study
 from ..wire import messages as m
 from ..wire.problems import Problem
 from ..wire.settings import Settings
-from .worker import StudyWorker
+from .workers import StudyWorker
 
 MOST = 1000  # events in one answer
 QUIET = 15.0  # seconds without an event after which a stream sends a comment

@@ -24,7 +24,7 @@ from ...errors import InvalidInput
 from ...serialize import description
 from ..base import Policy
 from ..envelope import Bounds, Confidence, Envelope, Progress, Width, Window, checked_delta, square_root
-from .gains import Gain, RealisedGain, checked_gain
+from .self_normalized import Gain, RealisedGain, checked_gain
 
 LARGEST_GAIN = 300.0  # nats, whose exponential is practically infinite and still a number
 

@@ -61,8 +61,7 @@ from ...gp.spectrum import Spectrum
 from ...serialize import description
 from ..base import Policy
 from ..envelope import Bounds, Confidence, Envelope, Guess, Progress, Width, Window, checked_delta, square_root
-from .gains import bounded_noise
-from .self_normalized import DoubledNorm, NormWidth, checked_bound, noise_or_none
+from .self_normalized import DoubledNorm, NormWidth, bounded_noise, checked_bound, noise_or_none
 
 ROUNDING = 1e-6  # share of B^2 by which y^T (K_t + lambda I)^{-1} y may be rounded
 RATIOS = np.array([1.0, 0.03, 0.1, 0.3, 3.0, 10.0, 30.0, 100.0])  # values of alpha / alpha0, of which the first is AMM

@@ -22,7 +22,7 @@ from ...auth.token_store import token_store
 from ...watch.audit import audited, entries
 from ...wire.messages import AuditEntry, segment
 from ...wire.problems import Problem, problem_of
-from ...work.worker import StudyWorker
+from ...work.workers import StudyWorker
 from ..rendering import DID, caller_of, page
 from ..views.forms import (
     ACTIONS,

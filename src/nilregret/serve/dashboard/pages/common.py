@@ -14,8 +14,7 @@ from ....errors import NoRegretError
 from ....study.study import Study
 from ...wire.messages import name_in
 from ...wire.problems import Problem, problem_of
-from ...work.worker import StudyWorker
-from ...work.workers import StudyWorkers
+from ...work.workers import StudyWorker, StudyWorkers
 from ..rendering import caller_of, page
 
 R = TypeVar("R")
