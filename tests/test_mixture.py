@@ -1,5 +1,7 @@
 """Mixtures: ingredients that add up to a total, as one entry of a space."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,9 @@ import nilregret as nr
 from nilregret._utils.randomness import Draws
 from nilregret.domains.search.designs import design
 from nilregret.serialize import dumps, loads
+from nilregret.storage import MemoryStorage
+
+from .service import Client, plain
 
 
 def test_a_mixture_is_parameters_and_a_limit():
@@ -121,3 +126,24 @@ def test_amounts_that_miss_the_total_are_refused(tmp_path):
     with pytest.raises(nr.errors.InvalidInput, match=r"'a \+ b == c' differ by -0.2. Up to 0.0\d+ is taken"):
         difference.add({"a": 0.3, "b": 0.3, "c": 0.8}, 1.0)
     assert difference.add({"a": 0.3, "b": 0.3, "c": 0.602}, 1.0).parameters["b"] == pytest.approx(0.3005, abs=1e-4)
+
+
+def test_observations_over_http_are_read_alike():
+    at = "/v1/studies/a"
+    space = nr.Space(recipe=nr.Mixture("a", "b", "c"), heat=nr.Float(20, 90))
+    with Client(MemoryStorage()) as client:
+        client.put(at, {"policy": plain(nr.auto(space))})
+        for row, said in (
+            ({"a": 0.5, "b": 0.3, "c": 0.17, "heat": 30}, "add up to 0.97, not 1. Up to 0.01 is taken as rounding"),
+            ({"a": 0.5, "b": 0.3, "c": 0.2, "heat": 95}, "must lie in [20, 90]. `widen` changes the range."),
+        ):
+            status, answer = client.post(f"{at}/observations", {"parameters": row, "reward": 1.0})
+            line = json.dumps({"parameters": row, "reward": 1.0}).encode()
+            kind = {"Content-Type": "application/x-ndjson"}
+            of_lines = client.post(f"{at}/observations", raw=line, key=said, headers=kind)[1]
+            assert status == 422
+            assert said in answer["error"]["sentence"]
+            assert said[:20] in of_lines["error"]["sentence"]
+        row = {"a": 0.33, "b": 0.33, "c": 0.33, "heat": 30}
+        client.post(f"{at}/observations", {"parameters": row, "reward": 1.0})
+        assert client.get(f"{at}/best")[1]["parameters"]["a"] > 0.3333

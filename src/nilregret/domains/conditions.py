@@ -242,10 +242,8 @@ def encoded_as(name: str, parameter: Parameter, value: Any) -> list[float]:
         error = error.after(f"Parameter `{name}`: ")
         given = None if isinstance(parameter, Choice) else real(value)
         if given is not None and not parameter.low <= given <= parameter.high:  # type: ignore[union-attr]
-            kind = type(parameter).__name__
-            advice = (
-                f"`study.widen({name}=nr.{kind}(...))` changes the range, `widen(context={{...}})` that of a context."
-            )
+            new = f"{name}=nr.{type(parameter).__name__}(...)"
+            advice = f"`study.widen({new})` changes the range, and that of a context `widen(context=dict({new}))`."
             error = error.advised(advice, topic="range")
         raise error from None
 
