@@ -210,6 +210,9 @@ def test_storages_and_one_study_of_them(tmp_path, earlier):
     assert same(one(nr.auto(SPACE, like=f"{tmp_path}/old.db#first")), one(nr.auto(SPACE, like=earlier)))
     with pytest.raises(InvalidInput, match="no study 'third'"):
         nr.auto(SPACE, like=f"{place}#third")
+    study_of(storage=place, name="third", count=2).close()
+    with pytest.warns(NoRegretWarning, match="leaves out 1 study with answers. 'third' has 2 answered trials"):
+        assert len(nr.auto(SPACE, like=place).refit.studies) == 2
 
 
 def test_studies_of_optuna(earlier):

@@ -289,7 +289,7 @@ def test_mistakes_about_costs():
         nr.slots.PerCost("")
     study = nr.Study(nr.auto(SPACE, cost="euros"))
     study.tell(study.ask(), 1.0)
-    with pytest.raises(InvalidInput, match="No answer has a metric 'euros' above 0.*`revise=True` where"):
+    with pytest.raises(InvalidInput, match=r"No answer has a metric 'euros' above 0.*`revise=True` where"):
         study.ask()
 
 

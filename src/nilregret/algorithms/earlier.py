@@ -166,9 +166,6 @@ BEYOND = 1.0  # ranges by which an earlier value may lie outside of the new rang
 BEST = 5  # points of each earlier study that may be played first
 SHOWN = 8  # most names that an error lists
 COVER = 3  # most points that are played first
-LEFT_OUT = (
-    "`like` leaves out {} of {} of {}, whose value is no option here, no number, or more than a range outside: {}."
-)
 DESIGN = 6  # most rounds of the initial design, with these
 
 
@@ -191,9 +188,10 @@ def with_earlier(policy: Policy[D], like: Any, *, goal: str = "maximize") -> Pol
     found: list[EarlierStudy] = []
     for sources in read_sources(like, goal):
         made = {source.name: study for source in sources if (study := _study(source, policy)) is not None}
-        lacking = " ".join(_lacking(source, domain) for source in sources if source.name not in made)
-        if lacking and made:
-            warn(f"`like` leaves out studies. {lacking}")
+        unused = [source for source in sources if source.name not in made and (source.trials or not made)]
+        lacking = " ".join(_lacking(source, domain) for source in unused[:SHOWN])
+        if unused and made:
+            warn(f"`like` leaves out {many(len(unused), 'study')} with answers. {lacking}")
         if not made:
             raise InvalidInput(
                 f"{' and '.join(shown(source.name) for source in sources) or 'An empty storage'}, given as `like`, "
@@ -238,7 +236,8 @@ def _study(source: Source, policy: Policy) -> EarlierStudy | None:
     rows, rewards, names, lost = found
     if lost:
         each = ", ".join(f"{count} for `{name}`" for name, count in lost.items())
-        warn(LEFT_OUT.format(sum(lost.values()), many(len(source.trials), "trial"), shown(source.name), each))
+        some = f"{lost.total()} of {many(len(source.trials), 'trial')} of {shown(source.name)}"
+        warn(f"`like` leaves out {some}, whose value is no number or option here, or far outside: {each}.")
     chosen = _chosen(rewards)
     rows, rewards = rows[chosen], rewards[chosen]
     columns = list(range(domain.dimension))

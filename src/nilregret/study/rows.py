@@ -277,14 +277,12 @@ class Reader:
     def _check_whole(self, i: int) -> None:
         """Raises an error if a row of a sheet has some of the numbers that the study needs, and not all of them."""
         policy = self._inputs.policy
-        needed = [*self._values.values(), *(f"{LIMITS}{j}" for j in range(policy.constraint_count))]
-        cost = paid_by(policy)
-        if priced := cost is not None and cost != SECONDS:
-            needed.append(f"{METRICS}{cost}")
+        costs = [f"{METRICS}{cost}"] if (cost := paid_by(policy)) not in (None, SECONDS) else []
+        needed = [*self._values.values(), *(f"{LIMITS}{j}" for j in range(policy.constraint_count)), *costs]
         cells = [self._table.number(name, i) if name in self._table.columns else None for name in needed]
         self._check_all(needed, cells, i)
-        if priced and cells[-1] is not None and cells[-1] <= 0.0:
-            raise self._table.wrong(needed[-1], i, "a number above 0")
+        if costs and cells[-1] is not None and cells[-1] <= 0.0:
+            raise self._table.wrong(costs[0], i, "a number above 0")
 
     def _check_all(self, columns: Sequence[str], cells: Sequence[float | None], i: int) -> None:
         """Raises an error if some of the cells of a row are empty, and not all of them."""
