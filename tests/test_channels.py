@@ -1,6 +1,7 @@
 """Constraints with posteriors of their own: every round, on average, safely; against dense Gaussian processes."""
 
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -251,7 +252,7 @@ def test_values_told_in_no_event_are_damage(change, tmp_path):
     study.tell(study.ask(), constraints=[0.1])
     if change != "constraints_order = NULL":
         study.tell(3, 0.4)
-    with sqlite3.connect(tmp_path / "a.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection, connection:
         connection.execute(f"UPDATE trials SET {change} WHERE number = 3")
     with pytest.raises(nr.errors.StorageError, match=r"Trial 3 .* damaged"):
         nr.Study.open(storage=url)

@@ -117,6 +117,12 @@ def test_they_are_made_compared_shown_and_changed_like_the_standard_ones(name):
     assert seen[0] == seen[1]
 
 
+def test_a_value_equals_itself_on_every_version_of_python():
+    part, nan = LEAN["Part"], float("nan")
+    assert part(nan) == part(nan)
+    assert part(nan) != part(float("nan"))
+
+
 def test_a_class_is_as_good_before_its_first_use_as_after():
     fresh = defined(lean.dataclass)
     assert isinstance(vars(fresh["Part"])["__init__"], lean._Later)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import warnings
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -390,9 +391,8 @@ def test_a_damaged_queue_is_refused(change, message, tmp_path):
     study.enqueue([3, 9])
     study.ask()
     study.close()
-    with sqlite3.connect(tmp_path / "a.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection, connection:
         connection.execute(change)
-    connection.close()
     with pytest.raises(nr.errors.StorageError, match=message):
         nr.Study.open(storage=f"sqlite:///{tmp_path}/a.db")
 

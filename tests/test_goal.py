@@ -2,6 +2,7 @@
 
 import pickle
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -177,10 +178,9 @@ def test_another_goal_is_another_study(tmp_path):
 
 
 def execute(path, *statements):
-    with sqlite3.connect(path) as file:
+    with closing(sqlite3.connect(path)) as file, file:
         for statement in statements:
             file.execute(statement)
-    file.close()
 
 
 @pytest.mark.parametrize("change", ["SET goal = 'upwards'", "SET goal = ''", "SET goal = 1"])

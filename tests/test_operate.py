@@ -239,12 +239,15 @@ def test_trials_go_to_files_and_come_back(oven, folder):
 def test_studies_of_optuna_come_over(folder):
     optuna = pytest.importorskip("optuna")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    theirs = optuna.create_study(study_name="theirs", storage="sqlite:///optuna.db", direction="minimize")
+    place = optuna.storages.RDBStorage("sqlite:///optuna.db")
+    theirs = optuna.create_study(study_name="theirs", storage=place, direction="minimize")
     theirs.optimize(lambda trial: (trial.suggest_float("x", 0, 1) - 0.3) ** 2, n_trials=4)
     said = data("import", "studies.db", "ours", "sqlite:///optuna.db", "--optuna", "theirs")
     assert (said["name"], said["trials"]) == ("ours", 4)
     study = nr.Study.open(storage="sqlite:///studies.db", name="ours")
     assert [trial.reward for trial in study.trials] == [trial.value for trial in theirs.trials]
+    place.remove_session()
+    place.engine.dispose()
     assert study.goal == "minimize"
     assert data("import", "studies.db", "again", "optuna.db", "--optuna", "theirs")["trials"] == 4  # a path will do
     assert "could not be read" in run("import", "studies.db", "a", "sqlite:///optuna.db", "--optuna", "mine", code=1)

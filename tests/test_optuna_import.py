@@ -42,13 +42,13 @@ def test_trials_come_over_with_values_constraints_and_direction(tmp_path):
             raise optuna.TrialPruned
         return x + n + (kind == "a")
 
+    place = optuna.storages.RDBStorage(f"sqlite:///{tmp_path}/optuna.db")
     theirs = optuna.create_study(
-        sampler=optuna.samplers.RandomSampler(seed=1), study_name="theirs", direction="maximize",
-        storage=f"sqlite:///{tmp_path}/optuna.db",
-    )  # fmt: skip
+        sampler=optuna.samplers.RandomSampler(seed=1), study_name="theirs", direction="maximize", storage=place
+    )
     theirs.optimize(objective, n_trials=12, catch=RuntimeError)
     theirs.ask()  # running: nothing is known of it
-    loaded = optuna.load_study(study_name="theirs", storage=f"sqlite:///{tmp_path}/optuna.db")
+    loaded = optuna.load_study(study_name="theirs", storage=place)
     with pytest.warns(nr.errors.NoRegretWarning, match="1 pruned trial came without constraint values"):
         mine = import_study(loaded, seed=3, storage=f"sqlite:///{tmp_path}/mine.db")
     assert (mine.name, mine.goal, mine.seed, len(mine.trials)) == ("theirs", "maximize", 3, 11)
@@ -71,6 +71,8 @@ def test_trials_come_over_with_values_constraints_and_direction(tmp_path):
     assert again.ask().parameters == mine.trials[-1].parameters
     with pytest.raises(nr.errors.InvalidInput, match="already, with 12 trials"):
         import_study(loaded, policy=mine.policy, seed=3, storage=f"sqlite:///{tmp_path}/mine.db")
+    place.remove_session()
+    place.engine.dispose()
 
 
 def test_conditions_are_found():

@@ -4,6 +4,7 @@ import math
 import pickle
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -33,8 +34,13 @@ DISTRIBUTIONS = {
 }
 
 
-def study_of(sampler=None, **more):
-    return optuna.create_study(sampler=sampler or NoRegretSampler(), **more)
+def study_of(sampler=None, storage=None, **more):
+    storage = optuna.storages.RDBStorage(storage) if isinstance(storage, str) else storage
+    study = optuna.create_study(sampler=sampler or NoRegretSampler(), storage=storage, **more)
+    if isinstance(storage, optuna.storages.RDBStorage):
+        weakref.finalize(study, storage.engine.dispose)  # Optuna leaves connections open.
+        weakref.finalize(study, storage.remove_session)
+    return study
 
 
 def told(study, count, value=loss):

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import threading
+from contextlib import closing
 
 import pytest
 from click.testing import CliRunner
@@ -126,7 +127,7 @@ def test_what_is_kept_opens_nothing(tmp_path):
     assert secret.encode() not in kept
     assert secret[3:].encode() not in kept
     assert cookie.encode() not in kept
-    with sqlite3.connect(tmp_path / "a.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection, connection:
         for (hashed,) in connection.execute("SELECT hash FROM tokens UNION SELECT hash FROM sessions"):
             assert tokens.check(hashed) is None
             assert tokens.check_session(hashed) is None
@@ -138,14 +139,14 @@ def test_a_damaged_row_lets_nobody_in(tmp_path):
     tokens.new("reader", "default")
     storage.close()
     for damage in ("role = 'root'", "role = NULL", "expires_at = 'never'", "revoked_at = x'00'", "tenant = x'00'"):
-        with sqlite3.connect(tmp_path / "a.db") as connection:
+        with closing(sqlite3.connect(tmp_path / "a.db")) as connection, connection:
             try:
                 connection.execute(f"UPDATE tokens SET {damage}")
             except sqlite3.IntegrityError:  # the database itself sees to that
                 continue
         with pytest.raises(nr.errors.StorageError, match="damaged"):
             Tokens(storage).refresh()
-        with sqlite3.connect(tmp_path / "a.db") as connection:
+        with closing(sqlite3.connect(tmp_path / "a.db")) as connection, connection:
             connection.execute("UPDATE tokens SET role = 'reader', tenant = 'a', expires_at = NULL, revoked_at = NULL")
 
 

@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -146,18 +147,16 @@ def test_two_programs_and_a_call_that_is_rolled_back(tmp_path, soon):
 
 
 def change(path, statement, *values):
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         assert connection.execute(statement, values).rowcount > 0
-    connection.close()
 
 
 def another_head(path, **facts):
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         (head,) = connection.execute("SELECT data FROM snapshots WHERE part = -1").fetchone()
         text = json.dumps(json.loads(head[snapshots.DIGEST :]) | facts).encode()
         digest = snapshots.hashlib.sha256(text).hexdigest().encode()
         connection.execute("UPDATE snapshots SET data = ? WHERE part = -1", (digest + text,))
-    connection.close()
 
 
 FAULTS = {
@@ -211,9 +210,8 @@ def test_whatever_is_wrong_drops_a_snapshot(path, kept, soon, caplog, fault):
 
 
 def rows(path, statement):
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         (found,) = connection.execute(statement).fetchone()
-    connection.close()
     return found
 
 

@@ -129,23 +129,21 @@ def test_curves_and_stopped_trials_are_on_record(kind, places):
 def test_a_row_is_written_for_each_report_and_that_of_the_trial_stays(tmp_path):
     study = nr.Study(policy(), storage=f"sqlite:///{tmp_path}/a.db")
     trial = study.ask()
-    with sqlite3.connect(tmp_path / "a.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection, connection:
         before = connection.execute("SELECT * FROM trials").fetchall()
         for step in range(5):
             study.report(trial, step, 0.1 * step)
         assert connection.execute("SELECT * FROM trials").fetchall() == before
         rows = connection.execute("SELECT event, trial, step, value, verdict FROM steps ORDER BY event").fetchall()
         assert connection.execute("SELECT format, arms, events FROM studies").fetchall() == [(2, 6, 6)]
-    connection.close()
     assert rows == [(step + 2, 0, step, 0.1 * step, "go") for step in range(5)]
 
 
 def test_a_study_without_reports_is_of_format_1(tmp_path):
     study = nr.Study(policy(Median(steps=5)), storage=f"sqlite:///{tmp_path}/a.db")
     study.tell(study.ask(), 0.5)
-    with sqlite3.connect(tmp_path / "a.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection, connection:
         assert connection.execute("SELECT format, arms, stopped FROM studies").fetchall() == [(1, None, 0)]
-    connection.close()
 
 
 @pytest.mark.parametrize(
@@ -280,9 +278,8 @@ def test_damaged_curves_are_refused(change, message, tmp_path):
     study.tell(study.ask(), 0.1)
     assert len(nr.Study.open(storage=study.storage).trials) == 3
     study.close()
-    with sqlite3.connect(tmp_path / "b.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "b.db")) as connection, connection:
         connection.execute(change)
-    connection.close()
     with pytest.raises(nr.errors.StorageError, match=message):
         nr.Study.open(storage=f"sqlite:///{tmp_path}/b.db")
 
@@ -291,9 +288,8 @@ def test_a_rule_that_never_stops_has_stopped_nothing(tmp_path):
     study = nr.Study(policy(), storage=f"sqlite:///{tmp_path}/a.db")
     study.report(study.ask(), 1, 0.6)
     study.close()
-    with sqlite3.connect(tmp_path / "a.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection, connection:
         connection.execute("UPDATE steps SET verdict = 'stop'")
-    connection.close()
     with pytest.raises(nr.errors.StorageError, match="'stop'"):
         nr.Study.open(storage=f"sqlite:///{tmp_path}/a.db")
 
@@ -545,9 +541,8 @@ def test_an_upgrade_that_is_interrupted_leaves_the_file_as_it_was(tmp_path, monk
         patch.setattr(Database, "upgrade", interrupted)
         with pytest.raises(KeyError):
             nr.Study.open(storage=url)
-    with sqlite3.connect(tmp_path / "a.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection, connection:
         assert "steps" not in {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    connection.close()
     study = nr.Study.open(storage=url)
     assert study.report(study.ask(), 1, 0.5)
 
@@ -597,9 +592,8 @@ def test_a_rule_gives_its_verdicts_again_from_the_record(rule, tmp_path):
     assert retraced(again) == []
     again.close()
     study.close()
-    with sqlite3.connect(tmp_path / "a.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection, connection:
         connection.execute("UPDATE steps SET verdict = 'stop' WHERE event = (SELECT min(event) FROM steps)")
-    connection.close()
     assert [report.step for report in retraced(nr.Study.open(storage=study.storage))] == [1]
 
 

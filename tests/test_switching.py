@@ -4,9 +4,11 @@ import json
 import math
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import textwrap
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -399,21 +401,17 @@ def test_the_command_line_lists_and_tells_runs(tmp_path):
 
 
 def test_what_cannot_have_been_a_run_is_refused(tmp_path):
-    import sqlite3
-
     url, rng = f"sqlite:///{tmp_path / 'a.db'}", np.random.default_rng(3)
     with nr.Study(LAZY, storage=url) as study:
         number = answer(study, long_trial(study, rng), rng)[0].number
     for damage in ("repeats = 0", "plays = 10000", "scatter = -1.0", "scatter = NULL", "plays = 1"):
-        with sqlite3.connect(tmp_path / "a.db") as file:
+        with closing(sqlite3.connect(tmp_path / "a.db")) as file, file:
             before = file.execute("SELECT repeats, plays, scatter FROM trials WHERE number = ?", (number,)).fetchone()
             file.execute(f"UPDATE trials SET {damage} WHERE number = ?", (number,))
-        file.close()
         with pytest.raises(nr.errors.StorageError, match="damaged"):
             nr.Study.open(storage=url)
-        with sqlite3.connect(tmp_path / "a.db") as file:
+        with closing(sqlite3.connect(tmp_path / "a.db")) as file, file:
             file.execute("UPDATE trials SET repeats = ?, plays = ?, scatter = ? WHERE number = ?", (*before, number))
-        file.close()
     assert nr.Study.open(storage=url).trials[number].plays is not None
 
 

@@ -1,6 +1,7 @@
 """Who visits: events, units, sticky arms and facts of decisions, on record and back."""
 
 import sqlite3
+from contextlib import closing
 from datetime import timedelta
 
 import pytest
@@ -81,7 +82,7 @@ def test_no_name_of_a_unit_is_in_the_file(tmp_path):
     study = study_of(f"sqlite:///{tmp_path}/visits.db", sticky=True)
     study.ask(unit="ada@example.org")
     study.close()
-    with sqlite3.connect(tmp_path / "visits.db") as file:
+    with closing(sqlite3.connect(tmp_path / "visits.db")) as file, file:
         dump = "\n".join(file.iterdump())
     assert "ada@" not in dump
     assert "unit-key" in dump
@@ -89,7 +90,7 @@ def test_no_name_of_a_unit_is_in_the_file(tmp_path):
     assert other.about["sticky"] is True
     assert other.ask(unit="ada@example.org").kept == 0
     assert other.forget("ada@example.org")
-    with sqlite3.connect(tmp_path / "visits.db") as file:
+    with closing(sqlite3.connect(tmp_path / "visits.db")) as file, file:
         assert file.execute("SELECT count(*) FROM notes WHERE key LIKE 'unit:%'").fetchone() == (0,)
 
 
@@ -175,7 +176,7 @@ def test_a_damaged_visit_is_refused(tmp_path):
         study.ask(unit="a", event=f"e{i}")
     study.close()
     for text in ('{"kept": 9}', '{"unit": "a"}', '{"event": "e0"}', "[]", '{"slate": 1}'):
-        with sqlite3.connect(tmp_path / "visits.db") as file:
+        with closing(sqlite3.connect(tmp_path / "visits.db")) as file, file:
             file.execute("UPDATE trials SET visit = ? WHERE number = 2", (text,))
         with pytest.raises(StorageError, match=r"Trial 2 .*has been damaged"):
             nr.Study.open(storage=f"sqlite:///{tmp_path}/visits.db")
@@ -187,7 +188,7 @@ def test_a_database_without_visits_gets_them_once_it_is_opened(tmp_path):
     study.tell(study.ask(), 1.0)
     known = list(study.trials)
     study.close()
-    with sqlite3.connect(tmp_path / "visits.db") as file:
+    with closing(sqlite3.connect(tmp_path / "visits.db")) as file, file:
         file.execute("ALTER TABLE trials DROP COLUMN visit")
     again = nr.Study.open(storage=url, clock=Clock())
     assert list(again.trials) == known

@@ -5,6 +5,7 @@ import math
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -443,11 +444,10 @@ def test_a_process_that_is_killed_within_the_change_leaves_the_space_as_it_was(t
 
 
 def edited(url, edit):
-    with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection, connection:
         ((text,),) = connection.execute("SELECT arms FROM arms").fetchall()
         body = json.loads(text)
         connection.execute("UPDATE arms SET arms = ?", [json.dumps(edit(body) or body)])
-    connection.close()
 
 
 @pytest.mark.parametrize(
@@ -478,9 +478,8 @@ def test_a_trial_that_is_not_of_the_space_of_its_time_is_refused(tmp_path):
     study.widen(rate=nr.Float(0, 4), momentum=nr.Float(0, 1), was={"momentum": 0.5})
     play(study, 1)
     study.close()
-    with sqlite3.connect(tmp_path / "a.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection, connection:
         connection.execute("UPDATE trials SET point = '[0.5, 0.7071067811865476, 0.0, 0.0]' WHERE number = 1")
-    connection.close()
     with pytest.raises(nr.errors.StorageError, match="Trial 1"):
         nr.Study.open(storage=url)
 

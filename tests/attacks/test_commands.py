@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from unittest import mock
 
 import pytest
@@ -101,10 +102,9 @@ def test_parameters_come_from_the_point_and_a_row_that_says_otherwise_is_refused
     study = nr.Study.open(storage=url, name="job")
     trial = study.ask()
     value = trial.parameters["x"]
-    with sqlite3.connect(tmp_path / "job.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "job.db")) as connection, connection:
         changed = text if text != f'{{"x": "{value}"}}' else '{"x": "a"}'
         connection.execute("UPDATE trials SET parameters = ? WHERE number = 1", (changed,))
-    connection.close()
     result = tune(path, "--trials", "3")
     assert result.exit_code == 1
     assert "Trial 1" in result.output

@@ -3,6 +3,7 @@
 import json
 import re
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -171,9 +172,8 @@ def test_constraints_of_another_length_are_refused(tmp_path):
     study = nr.Study(policy, storage=f"sqlite:///{tmp_path}/a.db")
     study.tell(study.ask(), 0.5, constraints=[0.0, 1.0])
     study.close()
-    with sqlite3.connect(tmp_path / "a.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection, connection:
         connection.execute("UPDATE trials SET constraints = '[0.0, 1.0, 2.0]'")
-    connection.close()
     with pytest.raises(nr.errors.StorageError, match=r"Trial 0 .*3 constraint values; the policy has 2"):
         nr.Study.open(storage=f"sqlite:///{tmp_path}/a.db")
 
@@ -185,9 +185,8 @@ def test_constraints_of_another_length_are_refused(tmp_path):
 )  # fmt: skip
 def test_damaged_studies_are_refused(tmp_path, change):
     stored(tmp_path)
-    with sqlite3.connect(tmp_path / "a.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection, connection:
         connection.execute(f"UPDATE studies SET {change}")
-    connection.close()
     url = f"sqlite:///{tmp_path}/a.db"
     for attempt in (lambda: nr.Study.open(storage=url), lambda: nr.Study(POLICY, storage=url)):
         with pytest.raises((nr.errors.StorageError, nr.errors.InvalidInput)):
@@ -210,11 +209,10 @@ def test_damaged_studies_are_refused(tmp_path, change):
 )
 def test_what_is_read_later_is_checked_likewise(tmp_path, change):
     study = stored(tmp_path)
-    with sqlite3.connect(tmp_path / "a.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection, connection:
         connection.execute(change)
         connection.execute("UPDATE trials SET last_order = max(asked_order, coalesce(told_order, 0))")
         connection.execute("UPDATE studies SET stamp = 'another'")  # who writes says so
-    connection.close()
     before = (tmp_path / "a.db").read_bytes()
     with pytest.raises(nr.errors.StorageError):
         study.ask()

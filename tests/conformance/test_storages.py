@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -66,7 +67,7 @@ def test_a_policy_written_before_there_were_other_slots_is_the_same_policy(tmp_p
     url = f"sqlite:///{tmp_path}/a.db"
     study = nr.Study(POLICY, seed=1, storage=url)
     study.tell(study.ask(), 0.5)
-    with sqlite3.connect(tmp_path / "a.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection, connection:
         (text,) = connection.execute("SELECT policy FROM studies").fetchone()
         old = {key: value for key, value in json.loads(text).items() if key not in ("memory", "explore", "pending")}
         connection.execute("UPDATE studies SET policy = ?", (json.dumps(old),))
@@ -198,9 +199,8 @@ def test_files_that_are_no_database_or_too_new_are_left_alone(tmp_path):
     assert wrong.read_text().startswith("no database")
     newer = f"sqlite:///{tmp_path}/newer.db"
     nr.Study(POLICY, storage=newer)
-    with sqlite3.connect(tmp_path / "newer.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "newer.db")) as connection, connection:
         connection.execute("UPDATE studies SET format = 99")
-    connection.close()
     with pytest.raises(nr.errors.StorageError, match="newer version"):
         nr.Study(POLICY, storage=newer)
 
@@ -296,10 +296,9 @@ def test_a_study_with_a_change_that_older_versions_do_not_know_is_kept_from_them
     for study in studies:
         study.retire_arm(3)
     studies[1].enqueue(4)
-    with sqlite3.connect(tmp_path / "a.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection, connection:
         formats = connection.execute("SELECT name, format FROM studies").fetchall()
         assert dict(formats) == {"plain": 1, "changed": 2}
-    connection.close()
     monkeypatch.setattr("nilregret.storage.sql.STUDY_FORMAT", 1)
     nr.Study.open(storage=f"sqlite:///{tmp_path}/a.db", name="plain").ask()
     with pytest.raises(nr.errors.StorageError, match=r"'changed' .* newer version of nilregret \(format 2"):
@@ -310,9 +309,8 @@ def test_a_study_with_a_change_that_older_versions_do_not_know_is_kept_from_them
 def test_a_damaged_change_is_refused(tmp_path, stored):
     study = nr.Study(POLICY, storage=f"sqlite:///{tmp_path}/a.db")
     study.enqueue(4)
-    with sqlite3.connect(tmp_path / "a.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection, connection:
         connection.execute("UPDATE arms SET arms = ?", (stored,))
-    connection.close()
     with pytest.raises(nr.errors.StorageError, match=r"Event 1 .*a change of the study, has been damaged"):
         nr.Study.open(storage=f"sqlite:///{tmp_path}/a.db")
 

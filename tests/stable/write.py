@@ -9,6 +9,7 @@ import inspect
 import json
 import pkgutil
 import re
+from enum import Enum
 from pathlib import Path
 
 import click
@@ -28,6 +29,8 @@ HELD = {
 
 def signature(thing):
     """Returns the names of the arguments with their defaults. Annotations may become wider."""
+    if inspect.isclass(thing) and issubclass(thing, Enum):
+        return "(value)"  # What else `inspect` finds depends on the version of Python.
     try:
         found = inspect.signature(thing)
     except (TypeError, ValueError):

@@ -14,7 +14,8 @@ from dataclasses import dataclass as standard
 from dataclasses import field as field
 from dataclasses import fields as fields
 from dataclasses import replace as replace
-from functools import partial
+from functools import cache, partial
+from operator import attrgetter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, final
 
@@ -32,7 +33,6 @@ else:
 MADE = {
     "__init__": "init",
     "__repr__": "repr",
-    "__eq__": "eq",
     "__hash__": "eq",
     "__match_args__": "match_args",
     "__dataclass_fields__": "",
@@ -42,7 +42,9 @@ MADE = {
 
 def _decorated(cls: Any, *, options: dict[str, bool]) -> Any:
     """Returns the class, with attributes that are made when they are first read."""
-    body = {name: cls.__dict__[name] for name in ("__doc__", *MADE) if name in cls.__dict__}
+    if options.get("eq", True) and "__eq__" not in cls.__dict__:
+        cls.__eq__ = _equal
+    body = {name: cls.__dict__[name] for name in ("__doc__", "__eq__", *MADE) if name in cls.__dict__}
     wanted = [name for name, option in MADE.items() if body.get(name) is None and options.get(option, True)]
     defaults = {name: getattr(cls, name) for name in cls.__annotations__ if hasattr(cls, name)}
     for name, value in defaults.items():
@@ -84,6 +86,18 @@ class _Later:
         for name, value in list(cls.__dict__.items()):
             if isinstance(value, _Later):
                 setattr(cls, name, twin.__dict__[name])
+
+
+def _equal(self: Any, other: object) -> bool:
+    """Compares tuples of the fields, as Python did before 3.13: a value is equal to itself, even NaN."""
+    values = _values(self.__class__)
+    return bool(values(self) == values(other)) if type(other) is type(self) else NotImplemented
+
+
+@cache
+def _values(cls: type) -> attrgetter[tuple[object, ...]]:
+    """Returns the getter of the class and of all fields that are compared."""
+    return attrgetter("__class__", *(each.name for each in fields(cls) if each.compare))
 
 
 def _set(self: Any, name: str, value: object) -> None:

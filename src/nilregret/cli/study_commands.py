@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,11 +87,15 @@ def _from_optuna(storage: str, study: str, url: str, name: str) -> Study:
         raise InvalidInput(f"There is no file {path!r}.")
     of_optuna = (SQLAlchemyError, optuna.exceptions.OptunaError)
     unreadable = (KeyError, ValueError, RuntimeError, ImportError, OSError, *of_optuna)
-    try:
-        theirs = optuna.load_study(study_name=name, storage=url)
-    except unreadable as error:
-        raise InvalidInput(f"The study {name!r} of Optuna in {url} could not be read: {error!r}.") from error
-    return import_study(theirs, storage=storage, name=study)
+    with ExitStack() as opened:
+        try:
+            place = optuna.storages.RDBStorage(url)
+            opened.callback(place.engine.dispose)
+            opened.callback(place.remove_session)
+            theirs = optuna.load_study(study_name=name, storage=place)
+        except unreadable as error:
+            raise InvalidInput(f"The study {name!r} of Optuna in {url} could not be read: {error!r}.") from error
+        return import_study(theirs, storage=storage, name=study)
 
 
 @study_command("Give a study another name.")
