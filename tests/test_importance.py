@@ -47,6 +47,38 @@ def test_indices_of_a_sum_are_the_shares_of_its_variance():
     assert second.max() < 0.01
 
 
+TRIANGLE = nr.Space(a=nr.Float(0, 1), b=nr.Float(0, 1)).where("a + b <= 1")
+MIXTURE = nr.Space(recipe=nr.Mixture("a", "b", "c"), t=nr.Float(0, 1))
+
+
+@pytest.mark.parametrize(
+    ("space", "f", "first", "total"),
+    [  # Moments of Dirichlet(1, 1, 1), with b uniform on [0, 1 - a].
+        (TRIANGLE, lambda x: x[:, 0] * x[:, 1], [1 / 3, 1 / 3], [2 / 3, 2 / 3]),
+        (TRIANGLE, lambda x: x[:, 0], [1, 1 / 4], [1, 1 / 4]),
+        (MIXTURE, lambda x: x[:, 0], [1, 1 / 4, 1 / 4, 0], [1, 1 / 4, 1 / 4, 0]),
+    ],
+)
+def test_indices_under_limits_are_those_of_the_permitted_points(space, f, first, total):
+    design = of._Design(Factors(nr.auto(space)), 4096, both=True)
+    values = design.blocks(f(design.rows[0])[None])
+    found = of._first_and_total(values, len(first), tied=True)
+    np.testing.assert_allclose(found, [[first], [total]], atol=0.05)  # The standard error is at most 0.015.
+    interactions = of._beyond_sums(values[0, 0], design.ranks)
+    assert (interactions[0, 1] > 0.1) == (total[0] < 1)
+
+
+def test_a_study_under_limits_has_its_importance_over_the_permitted_points():
+    study = nr.Study(nr.auto(TRIANGLE), seed=0)
+    for a, b in [(i / 4, j / 4) for i in range(5) for j in range(5 - i)]:
+        study.add({"a": a, "b": b}, a)
+    found = study.importance()
+    np.testing.assert_allclose(found.value.first, [1.0, 0.25], atol=0.1)
+    low, high = found.value.first_interval
+    assert (low <= found.value.first).all()
+    assert (found.value.first <= high).all()
+
+
 def test_a_constant_has_no_important_parameter():
     for each in shares_of(lambda u: np.full(len(u), 3.0), 2):
         assert not each.any()

@@ -11,14 +11,16 @@ import nilregret as nr
 from nilregret._utils.numerals import numeral
 from nilregret.plots.along import edges, seen_along
 from nilregret.plots.base import BEST
+from nilregret.plots.contour_picture import contour_panels
 from nilregret.plots.history_picture import History, history_panels, said
 from nilregret.plots.overview_picture import importance_panels
 from nilregret.plots.parallel_picture import OFF, best_tenth
-from nilregret.plots.scene import Band, Boxes, Line, Picture, Points, Words
+from nilregret.plots.scene import Band, Boxes, Heat, Line, Picture, Points, Words
 from nilregret.plots.slices_picture import slice_panels, slices_of
 from nilregret.plots.source import centre_of, function_of, introduced, standing
 from nilregret.plots.ticks import fenced, linear_ticks, log_ticks
 from nilregret.study import importance as shares
+from nilregret.study.function import active_axes, line_through
 from nilregret.study.quantities import quantity
 
 NAMES = ("history", "importance", "slices", "contour", "parallel", "overview")
@@ -426,6 +428,39 @@ def test_a_contour_is_the_median_and_its_uncertainty():
     with pytest.raises(nr.NoRegretError, match="two different names"):
         nr.plots.contour(study, parameters=("x", "x"))
     assert len(nr.plots.contour(study, pairs=5).axes) == 4  # There is one pair only.
+
+
+def test_slices_end_at_limits_and_contours_leave_what_breaks_them_empty():
+    space = nr.Space(a=nr.Float(0, 1), b=nr.Float(0, 1), n=nr.Int(0, 3)).where("a + b <= 1", "n + 4 * a <= 3")
+    study = nr.Study(nr.auto(space), seed=0)
+    for a, b, n in ((0.2, 0.3, 0), (0.1, 0.2, 1), (0.6, 0.1, 0), (0.0, 0.9, 3)):
+        study.add({"a": a, "b": b, "n": n}, -abs(a - 0.2) - b - n)
+    across = slices_of(study, study.trials[0], None)
+    ends = {one.axis.name: (one.values[0], one.values[-1]) for one in across}
+    assert ends["a"] == (0.0, pytest.approx(0.7, abs=2e-3))
+    assert ends["b"] == (0.0, pytest.approx(0.8, abs=2e-3))
+    assert ends["n"] == (0, 2)
+    assert max(high for _, high in across[0].untried) <= ends["a"][1]
+    (heat,) = marks(
+        contour_panels(study, quantity(study, None), study.trials[0], (across[0].axis, across[1].axis), "")[0], Heat
+    )
+    rows, columns = np.indices(heat.z.shape) / 40
+    np.testing.assert_array_equal(np.isnan(heat.z), (rows + columns > 1 + 1e-9) | (columns > 0.75))
+
+
+def test_ingredients_of_a_mixture_are_drawn_over_their_simplex():
+    space = nr.Space(recipe=nr.Mixture("a", "b", "c", d=(0.1, 0.2)), t=nr.Float(0, 1))
+    study = nr.Study(nr.auto(space), seed=0)
+    for a, b, c, d in ((0.2, 0.4, 0.3, 0.1), (0.5, 0.2, 0.15, 0.15), (0.1, 0.1, 0.6, 0.2)):
+        study.add({"a": a, "b": b, "c": c, "d": d, "t": 0.5}, a)
+    first, second, *_ = each = active_axes(space, study.trials[0].point)
+    values, points = line_through(space, study.trials[0].point, first, count=11)
+    rest = space.decoded(points)[4]
+    assert (values[0], values[-1]) == (0.0, pytest.approx(0.9))
+    assert [rest[name] for name in "abcd"] == pytest.approx([0.36, 0.54 * 4 / 7, 0.54 * 3 / 7, 0.1])
+    assert len(slices_of(study, study.trials[0], None)) == len(each)
+    (heat,) = marks(contour_panels(study, quantity(study, None), study.trials[0], (first, second), "")[0], Heat)
+    assert np.isfinite(heat.z).sum() == 41 * 42 // 2
 
 
 def test_cells_meet_in_the_middle():

@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray
 from .._utils.numerals import numeral
-from ..domains.domain import Domain, Space, space_of
+from ..domains.domain import Domain, space_of
 from ..domains.options import option_key, worded
 from ..domains.parameters import Choice, Int
 from ..storage.record import Trial
 from ..study.best import in_space
 from ..study.function import Axis as ParameterAxis
-from ..study.function import Function, value_at
+from ..study.function import Function, on_equalities, value_at
 from ..study.study import Study
 from .scene import Axis
 from .ticks import log_ticks
@@ -126,7 +126,9 @@ def seen_along(
     if through.context is not None:
         contexts = np.array([trial.context for trial in trials])
         others = np.repeat(through.context[None], len(trials), axis=0)
-    return Seen(trials, values, function.closeness((points, contexts), (settled(domain, projected), others)))
+    return Seen(
+        trials, values, function.closeness((points, contexts), (on_equalities(domain, projected, axes), others))
+    )
 
 
 def active_at(domain: Domain, points: Array, axes: Sequence[ParameterAxis]) -> npt.NDArray[np.bool_]:
@@ -148,11 +150,6 @@ def tried_along(study: Study, axis: ParameterAxis) -> tuple[list[Any], IndexArra
     if space_of(domain) is None:
         return rows[:, 0].tolist(), counts
     return [axis.parameter.decode(row) for row in rows], counts
-
-
-def settled(domain: Domain, points: Array) -> Array:
-    """Returns points whose inactive parameters are at their place."""
-    return domain.snap(points) if isinstance(domain, Space) else points
 
 
 def contexts_of(through: Place, count: int) -> Array | None:

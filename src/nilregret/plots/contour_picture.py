@@ -16,11 +16,11 @@ from ..domains.parameters import Choice
 from ..errors import InvalidInput
 from ..storage.record import Trial
 from ..study.function import Axis as ParameterAxis
-from ..study.function import active_axes, agrees, line_through, value_at
+from ..study.function import active_axes, agrees, permitted, section, value_at
 from ..study.importance import importance
 from ..study.quantities import Quantity
 from ..study.study import Study
-from .along import Place, contexts_of, edges, faded, places, scale, seen_along, settled
+from .along import Place, contexts_of, edges, faded, places, scale, seen_along
 from .base import BAND_LABELS
 from .curves_picture import stopped_marks, stopped_of
 from .drawing import draw
@@ -53,7 +53,8 @@ def contour(
 
     The pairs are those that interact most (`study.importance().pairs`). The left panel shows the posterior median. The
     right panel shows half the width of the central 68% of the posterior. White points are trials, faded the less the
-    model thinks that they say about the section. Stopped trials are open marks. The star is the best trial.
+    model thinks that they say about the section. Stopped trials are open marks. The star is the best trial. Cells that
+    break a known limit are empty. Of a mixture, ingredients that are not drawn share the rest as they do at the trial.
 
     >>> import nilregret as nr
     >>> space = nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1))
@@ -152,11 +153,18 @@ def contour_panels(
 
 def _of_grid(study: Study, through: Place, pair: tuple[ParameterAxis, ParameterAxis], count: int) -> Cells:
     domain = study.policy.domain
-    (across, left), (up, right) = (line_through(domain, through.point, axis, count=count) for axis in pair)
-    points = np.repeat(through.point[None], len(across) * len(up), axis=0)
-    points[:, pair[0].columns] = np.tile(left[:, pair[0].columns], (len(up), 1))
-    points[:, pair[1].columns] = np.repeat(right[:, pair[1].columns], len(across), axis=0)
-    return across, up, settled(domain, points), np.divmod(np.arange(len(points)), len(across))
+    points = section(domain, through.point, [(axis, axis.parameter.values(count)) for axis in pair])
+    wide = len(pair[0].parameter.values(count))
+    across, up = ([value_at(domain, each, axis) for each in some]
+                  for axis, some in zip(pair, (points[:wide], points[::wide]), strict=True))  # fmt: skip
+    kept = np.flatnonzero(permitted(domain, points))
+    if not len(kept):
+        raise InvalidInput(
+            f"No point keeps the known limits for {pair[0].name} and {pair[1].name} beside the other parameters of the "
+            "trial, so there is no contour.",
+            advice="Ingredients of a mixture of two determine each other: `nr.plots.slices` draws one.",
+        )
+    return across, up, points[kept], np.divmod(kept, wide)
 
 
 def _of_arms(study: Study, through: Place, pair: tuple[ParameterAxis, ParameterAxis]) -> Cells:

@@ -11,6 +11,7 @@ import numpy as np
 from .._utils.checks import Array
 from .._utils.dataclass import dataclass, replace
 from .._utils.numerals import numeral
+from ..domains.domain import Arms
 from ..domains.parameters import Choice, Int
 from ..errors import InvalidInput
 from ..storage.record import Trial
@@ -100,8 +101,9 @@ def slices(
     as crosses if they violate a constraint. Stopped trials are open marks at their last value. A trial fades the less
     the model thinks that it says about the slice. No trial is near where the panel is hatched, neither an answered one
     nor one that failed or is pending. The probability of satisfying the constraints is below 1/2 where it is shaded.
-    All panels have one scale. A parameter that is not active at the best trial has no slice. Several objectives have
-    rows of their own.
+    All panels have one scale. A slice ends where a known limit begins. Along an ingredient of a mixture, the others
+    share the rest as they do at the trial. A parameter that is not active at the best trial has no slice. Several
+    objectives have rows of their own.
 
     >>> import nilregret as nr
     >>> result = nr.minimize(lambda x: (x - 0.3) ** 2, nr.Space(x=nr.Float(0, 1)), trials=8, progress=False)
@@ -169,8 +171,9 @@ def slices_of(
     several = {axis.name: (values, points) for axis, values, points in lines if len(points) > 1}
     if not several:
         raise InvalidInput(
-            "No arm differs from the best one in one coordinate only, so there is nothing to draw along.",
-            advice="Grids have such arms, for example `Space(...).grid(9)`.",
+            f"No {'arm' if isinstance(domain, Arms) else 'point within the limits'} differs from the best one in one "
+            "coordinate only, so there is nothing to draw along.",
+            advice="Grids have such arms, for example `Space(...).grid(9)`." if isinstance(domain, Arms) else "",
         )
     axes = chosen_axes([axis for axis, *_ in lines if axis.name in several], parameters)
     return [_slice(study, of, through, axis, *several[axis.name]) for axis in axes]
@@ -214,9 +217,11 @@ def _untried(axis: ParameterAxis, values: Sequence[Any], tried: Sequence[Any]) -
         return [(float(at[i]) - 0.5, float(at[i]) + 0.5) for i in missing]
     if isinstance(parameter, Choice):
         return []
+    first, last = parameter.position(values[0]), parameter.position(values[-1])
     near = np.unique([parameter.position(value) for value in tried])
-    lows, highs = np.append(0.0, near + MARGIN), np.append(near - MARGIN, 1.0)
-    wide = np.diff([0.0, *near, 1.0]) > GAP
+    near = near[(near >= first - MARGIN) & (near <= last + MARGIN)]
+    lows, highs = np.append(first, near + MARGIN), np.append(near - MARGIN, last)
+    wide = np.diff([first, *near, last]) > GAP
     ends = zip(lows[wide].tolist(), highs[wide].tolist(), strict=True)
     return [(_at(parameter, low), _at(parameter, high)) for low, high in ends]
 

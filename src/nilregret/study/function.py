@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from .._utils.checks import Array
 from .._utils.randomness import Draws
-from ..domains.domain import Arms, Domain, Space, sides, space_of
+from ..domains.domain import Arms, Box, Domain, Space, sides, space_of
 from ..domains.options import json_of
 from ..domains.parameters import Choice, Float, Parameter
 from ..errors import InvalidInput
@@ -138,6 +138,8 @@ def _cells(best: Trial) -> function_values.Cells:
     return best.point[None], None if best.context is None else best.context[None]
 
 
+FINER = 8  # Multiple of the points of a line that find where limits begin.
+NOTHING = 1e-13  # Share of an ingredient that takes part in the rest although there is none.
 SAME = 1e-9  # Tolerance of two equal coordinates or parameters, as a share of the side.
 
 Settings = tuple[tuple[str, Any], ...] | None  # Name and value of each parameter.
@@ -227,6 +229,9 @@ def is_active(domain: Domain, point: Array, axis: Axis) -> bool:
 def line_through(domain: Domain, point: Array, axis: Axis, *, count: int) -> tuple[list[Any], Array]:
     """Returns the values of an axis and the points `(n, d)` that differ from one point along that axis only.
 
+    Points that break a known limit are left out. Of a real parameter, the values are those around the point up to the
+    first limit. Ingredients of a mixture differ together (see `section`).
+
     Args:
         domain: of the points. Of arms, only existing arms are returned.
         point: `(d,)`.
@@ -237,13 +242,58 @@ def line_through(domain: Domain, point: Array, axis: Axis, *, count: int) -> tup
         points = domain.points[agrees(domain, domain.points, point, (axis,))]
         if not isinstance(axis.parameter, Choice):
             points = points[np.argsort(points[:, axis.columns.start], kind="stable")]
+    elif domain.limits is None:
+        points = section(domain, point, [(axis, axis.parameter.values(count))])
     else:
-        values = axis.parameter.values(count)
-        points = np.repeat(point[None], len(values), axis=0)
-        named = isinstance(domain, Space)
-        points[:, axis.columns] = [axis.parameter.encode(value) if named else [value] for value in values]
-        points = domain.snap(points) if isinstance(domain, Space) else points
+        finer = (count - 1) * FINER + 1 if axis.parameter.real else count
+        points = section(domain, point, [(axis, axis.parameter.values(finer))])
+        kept = np.flatnonzero(permitted(domain, points))
+        if axis.parameter.real and len(kept):
+            runs = np.split(kept, np.flatnonzero(np.diff(kept) > 1) + 1)
+            far = np.abs(points[:, axis.columns.start] - point[axis.columns.start])
+            kept = min(runs, key=lambda run: far[run].min())
+            kept = kept[np.unique(np.linspace(0, len(kept) - 1, min(count, len(kept))).round().astype(np.intp))]
+        points = points[kept]
     return [value_at(domain, each, axis) for each in points], points
+
+
+def section(domain: Box | Space, point: Array, lines: Sequence[tuple[Axis, Sequence[Any]]]) -> Array:
+    """Returns the points that differ from one point in some axes, `(n, d)`, for all values, the first axis fastest."""
+    points = point[None]
+    for axis, values in lines:
+        rows = np.array([axis.parameter.encode(value) if isinstance(domain, Space) else [value] for value in values])
+        points, rows = np.tile(points, (len(rows), 1)), np.repeat(rows, len(points), axis=0)
+        points[:, axis.columns] = rows
+    return on_equalities(domain, points, [axis for axis, _ in lines])
+
+
+def on_equalities(domain: Domain, points: Array, axes: Sequence[Axis]) -> Array:
+    """Returns valid points `(n, d)` on the equalities of a space, such as the total of a mixture.
+
+    The axes keep their values. Other ingredients share the rest in the proportions that they have above their least
+    amounts (Cox 1971).
+    """
+    if not isinstance(domain, Space):
+        return points
+    points = domain.snap(points)
+    if domain.limits is None or domain.limits.equalities is None:
+        return points
+    rows, bounds = domain.limits.equalities
+    free = rows.copy()
+    for axis in axes:
+        free[:, axis.columns] = 0.0
+    weights = (points + NOTHING) / np.maximum(np.abs(free).sum(axis=0), SAME) * free.any(axis=0)
+    lengths = np.einsum("kd,nd,ld->nkl", free, weights, free)
+    steps = np.linalg.pinv(lengths, hermitian=True) @ (bounds - points @ rows.T)[:, :, None]
+    return np.asarray(points + weights * (steps[:, :, 0] @ free))
+
+
+def permitted(domain: Domain, points: Array) -> npt.NDArray[np.bool_]:
+    """Returns which points `(n, d)` of a section keep the ranges and the known limits, `(n,)`."""
+    if not isinstance(domain, Space) or domain.limits is None:
+        return np.ones(len(points), dtype=bool)
+    inside = ((points >= domain.lower - SAME) & (points <= domain.upper + SAME)).all(axis=1)
+    return inside & domain.limits.holds(np.clip(points, domain.lower, domain.upper))
 
 
 def outside(domain: Domain, points: list[tuple[int, Array]]) -> set[int]:

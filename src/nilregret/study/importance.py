@@ -9,6 +9,10 @@ Indices are correlations between values at points that share some parameters (Ma
 sequence. Values come from the posterior median of f, which is the posterior mean unless rewards are warped. Values
 worse than the worst one told count as that one, since a warp knows nothing of their size.
 
+If limits tie parameters, points are uniform over the permitted ones. The first order is then what the best function of
+parameter i explains. The total is what no function of all others explains, or the first order if that is more. Pairs
+share parameter i as neighbours in it (Gamboa et al. 2022), or all but i as permitted redraws of i.
+
 Intervals are the index of the median plus what functions drawn from the posterior add to it. Draws have fewer points
 than the median, so the index of the median at those points is subtracted: both have nearly the same integration error.
 The integration error of the median widens the interval.
@@ -18,16 +22,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, final
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, final
 
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.checks import Array
+from .._utils.checks import Array, IndexArray
 from .._utils.dataclass import dataclass
 from .._utils.randomness import Draws, sobol_points
 from ..domains.domain import Arms, Domain, Space, space_of
 from ..domains.parameters import Choice
+from ..domains.search.feasible import region
 from ..errors import InvalidInput, needs, printable
 from ..policy.policy import Policy
 from .direction import AnyPolicy
@@ -71,10 +76,16 @@ class Factors:
 
     Args:
         policy: the policy of the study.
+
+    Attributes:
+        each: the factors.
+        contexts: number of those of contexts.
+        tied: True if limits tie parameters.
     """
 
     def __init__(self, policy: AnyPolicy) -> None:
-        self._domain, self._context = policy.domain, policy.context
+        self._domain, self._context = cast(Any, policy.domain), policy.context
+        self.tied = self._domain.limits is not None
         self._before = 0 if self._context is None else self._context.dimension
         self.each = [] if self._context is None else _factors(self._context, 0, "context")
         self.contexts = len(self.each)
@@ -90,8 +101,45 @@ class Factors:
         rows = np.empty((len(shares), self._before + self._domain.dimension))
         for factor, share in zip(self.each, shares.T, strict=True):
             rows[:, factor.columns] = factor.at(share)
+        return self.split(rows)
+
+    def split(self, rows: Array) -> tuple[Array, Array | None]:
+        """Returns points and contexts of (context, point) rows, likewise."""
         points, contexts = rows[:, self._before :], rows[:, : self._before]
         return _settled(self._domain, points), None if self._context is None else _settled(self._context, contexts)
+
+    def permitted(self, count: int) -> tuple[Array, IndexArray]:
+        """Returns uniform (context, point) rows that keep the limits, and these with one factor drawn anew for each.
+
+        Returns:
+            `(1 + p, n, columns)`, with n about `count`, and the rank of each row's value of each factor, `(p, n)`.
+        """
+        rng = Draws("importance")
+        points = region(self._domain).filled(count, rng)
+        points = points[: len(points) // PARTS * PARTS]
+        rows = np.concatenate([np.zeros((len(points), self._before)), points], axis=1)
+        counting = self._domain.active(points)
+        for i, factor in enumerate(self.each):  # Contexts have no limits, and inactive parameters vary on.
+            if i < self.contexts or counting is not None:
+                off = i < self.contexts or ~counting[:, factor.columns[0] - self._before]
+                rows[:, factor.columns] = np.where(
+                    np.reshape(off, (-1, 1)), factor.at(rng.random(len(rows))), rows[:, factor.columns]
+                )
+        blocks = [rows, *(self._redrawn(rows, factor, rng) for factor in self.each)]
+        ranks = [np.unique(rows[:, factor.columns], axis=0, return_inverse=True)[1].ravel() for factor in self.each]
+        return np.stack(blocks), np.stack(ranks)
+
+    def _redrawn(self, rows: Array, factor: Factor, rng: Draws) -> Array:
+        """Returns rows with another value of a factor that keeps the limits, or the same where none is found."""
+        result, left = rows.copy(), np.arange(len(rows))
+        for _ in range(TRIES):
+            tried = rows[left]
+            tried[:, factor.columns] = factor.at(rng.random(len(left)))
+            kept = self._domain.limits.holds(self.split(tried)[0])
+            result[left[kept]], left = tried[kept], left[~kept]
+            if not len(left):
+                break
+        return result
 
 
 def _settled(domain: Domain, points: Array) -> Array:
@@ -162,6 +210,8 @@ POINTS_OF_DRAWS = 256  # Base points of the indices of each draw.
 DRAWS = 32
 LEVELS = (0.05, 0.95)  # Ends of the interval.
 NORMAL = 1.645  # Standard errors of integration on either side, for the same 90%.
+TRIES = 64  # Draws of one parameter until one keeps the limits.
+CELLS = 8  # Groups of values of a parameter, whose pairs tell interactions under limits.
 PARTS = 8  # Random parts of the points, whose indices tell the error of integration, or more.
 BEST = 0.1  # Share of the space that counts as best.
 LEAST = 1e-300  # Against a division by zero.
@@ -297,27 +347,25 @@ def importance(of: Quantity) -> Importance:
     factors, function = Factors(of.study.policy), of.function
     check_several(factors)
     count, sign = len(factors.each), 1.0 if of.upward else -1.0
-    many = _shares(count, POINTS, both=True)
     low, high = (float(told.min()), np.inf) if of.upward else (-np.inf, float(told.max()))
     low, high = (-np.inf, np.inf) if of.limited else (low, high)  # Both sides of a limit matter.
 
     def within(values: Array) -> Array:
         return np.clip(values, low, high)
 
-    values = within(function.median(*factors.rows(many.reshape(-1, count)))).reshape(1, len(many), POINTS)
-    few = _shares(count, POINTS_OF_DRAWS, both=False)
-    rows = factors.rows(few.reshape(-1, count))
-    drawn = within(function.draws(*rows, size=DRAWS)).reshape(DRAWS, len(few), POINTS_OF_DRAWS)
-    known = within(function.median(*rows)).reshape(1, len(few), POINTS_OF_DRAWS)
+    many, few = _Design(factors, POINTS, both=True), _Design(factors, POINTS_OF_DRAWS, both=False)
+    values = many.blocks(within(function.median(*many.rows))[None])
+    drawn = few.blocks(within(function.draws(*few.rows, size=DRAWS)))
+    known = few.blocks(within(function.median(*few.rows))[None])
     whole = float(drawn[:, 0].var(axis=-1).mean())
     among = _satisfied if of.limited else _among_best
     return Importance(
         tuple(factors.names),
-        _indices(values, known, drawn),
-        _indices(*(among(sign * each) for each in (values, known, drawn))),
+        _indices(values, known, drawn, tied=factors.tied),
+        _indices(*(among(sign * each) for each in (values, known, drawn)), tied=factors.tied),
         min(float(known[:, 0].var()) / whole, 1.0) if whole > 0.0 else 1.0,
         _noise(of, within),
-        _second(values[0], count),
+        _second(values[0], count) if many.ranks is None else _beyond_sums(values[0, 0], many.ranks),
     )
 
 
@@ -351,20 +399,52 @@ def _shares(count: int, points: int, *, both: bool) -> Array:
     return np.stack(found)
 
 
-def _indices(values: Array, known: Array, drawn: Array) -> Indices:
+@final
+class _Design:
+    """Points that share parameters: blocks A, B and A with column i of B for each i, and if `both` B with that of A.
+
+    Under limits the blocks are permitted points A, A with column i redrawn for each i, and the neighbour of A in i.
+
+    Attributes:
+        rows: points and contexts of all blocks but neighbours.
+        ranks: of each value of A among those of its factor, `(p, n)`, or None without limits.
+    """
+
+    def __init__(self, factors: Factors, points: int, *, both: bool) -> None:
+        if not factors.tied:
+            shares = _shares(len(factors.each), points, both=both)
+            self.ranks: IndexArray | None = None
+            self.rows, self._size = factors.rows(shares.reshape(-1, shares.shape[2])), points
+            return
+        found, self.ranks = factors.permitted(points)
+        self.rows, self._size = factors.split(found.reshape(-1, found.shape[2])), found.shape[1]
+
+    def blocks(self, values: Array) -> Array:
+        """Returns the values of functions at all rows `(size, n)` as blocks, `(size, blocks, points)`."""
+        found = values.reshape(len(values), -1, self._size)
+        if self.ranks is None:
+            return found
+        order = np.argsort(self.ranks, axis=1, kind="stable")  # Of equal values, in the random order of the points.
+        near = np.empty_like(order)
+        np.put_along_axis(near, order, np.concatenate([order[:, 1:], order[:, -2:-1]], axis=1), axis=1)
+        return np.concatenate([found, found[:, 0][:, near]], axis=1)
+
+
+def _indices(values: Array, known: Array, drawn: Array, *, tied: bool = False) -> Indices:
     """Returns indices of the median with intervals.
 
     Args:
         values: of the median, `(1, blocks, n)`.
         known: of the median at the points of the draws, `(1, blocks, m)`.
         drawn: of functions drawn from the posterior, `(size, blocks, m)`.
+        tied: True for the blocks of permitted points (see `_Design`).
     """
-    count = drawn.shape[1] - 2
+    count = (drawn.shape[1] - 1) // 2 if tied else drawn.shape[1] - 2
     shuffled = Draws("parts").permutation(values.shape[-1]).reshape(PARTS, -1)
     parts = values[0][:, shuffled].swapaxes(0, 1)
     found, intervals = [], []
     for (index,), at_draws, draws, each in zip(
-        *(_first_and_total(of, count) for of in (values, known, drawn, parts)), strict=True
+        *(_first_and_total(of, count, tied=tied) for of in (values, known, drawn, parts)), strict=True
     ):
         error = NORMAL * each.std(axis=0, ddof=1) / np.sqrt(PARTS)
         # Ranks k of n draws count as k / (n + 1), so that a further draw is inside with the probability stated.
@@ -375,12 +455,13 @@ def _indices(values: Array, known: Array, drawn: Array) -> Indices:
     return Indices(*found, *intervals)
 
 
-def _first_and_total(values: Array, count: int) -> tuple[Array, Array]:
+def _first_and_total(values: Array, count: int, *, tied: bool = False) -> tuple[Array, Array]:
     """Returns first-order and total indices of functions, each `(size, p)`."""
-    a, b = values[:, :1], values[:, 1:2]
-    one = values[:, 2 : 2 + count]  # A with column i of B
+    a, b = values[:, :1], values[:, 0 if tied else 1][:, None]
+    one = values[:, 1 : 1 + count] if tied else values[:, 2 : 2 + count]  # A with column i of B, or redrawn.
+    like = values[:, 1 + count :] if tied else one  # It has column i of B, or of A.
     varies = ~_flat(values[:, :1])
-    first = np.clip(np.where(varies, _correlation(b, one), 0.0), 0.0, 1.0)
+    first = np.clip(np.where(varies, _correlation(b, like), 0.0), 0.0, 1.0)
     total = np.clip(np.where(varies, 1.0 - _correlation(a, one), 0.0), 0.0, 1.0)
     return first, np.maximum(total, first)  # The error of integration may turn them round.
 
@@ -395,6 +476,29 @@ def _second(values: Array, count: int) -> Array:
     found = np.maximum(0.5 * (closed + closed.T) - first[:, None] - first[None], 0.0)
     np.fill_diagonal(found, 0.0)
     return found
+
+
+def _beyond_sums(values: Array, ranks: IndexArray) -> Array:
+    """Returns what functions of two parameters explain beyond sums of functions of each, `(p, p)`.
+
+    Args:
+        values: of one function, `(n,)`.
+        ranks: of the points' values of each parameter, `(p, n)`.
+    """
+    count, found = len(ranks), np.zeros((len(ranks), len(ranks)))
+    kinds = ranks.max(axis=1, keepdims=True) + 1
+    groups = np.where(kinds > CELLS, ranks * CELLS // kinds, ranks)
+    own = np.eye(CELLS)
+    sums = np.concatenate([np.repeat(own, CELLS, axis=0), np.tile(own, (CELLS, 1))], axis=1)
+    for i, j in zip(*np.tril_indices(count, -1), strict=True):
+        cells = groups[i] * CELLS + groups[j]
+        root = np.sqrt(np.bincount(cells, minlength=CELLS**2))
+        means = np.bincount(cells, values - values.mean(), minlength=CELLS**2) / np.maximum(root, 1.0)
+        weighted, whole, filled = root[:, None] * sums, len(values) * float(values.var()), int((root > 0.0).sum())
+        fitted, _, rank, _ = np.linalg.lstsq(weighted, means)
+        rest, inside = means - weighted @ fitted, float(whole - means @ means) / max(len(values) - filled, 1)
+        found[i, j] = found[j, i] = float(rest @ rest - (filled - rank) * inside) / max(whole, LEAST)
+    return np.maximum(found, 0.0)
 
 
 def _flat(values: Array) -> npt.NDArray[np.bool_]:

@@ -559,9 +559,10 @@ class Queries(Generic[D]):
         """Returns the importance of each parameter: Sobol indices of the model, with its 90% intervals.
 
         The first-order index is the share of the objective's variation over the space that the parameter causes alone.
-        The total index includes its interactions. The space is uniform, on the scale of each parameter. Values worse
-        than the worst told count as it. A second pair of indices says which parameters decide whether a point is among
-        the best tenth, with ties. `nr.plots.importance` draws both.
+        The total index includes its interactions. The space is uniform, on the scale of each parameter. Under limits
+        its permitted part is uniform, and the total is what no function of the other parameters explains, at least the
+        first order. Values worse than the worst told count as it. A second pair of indices says which parameters decide
+        whether a point is among the best tenth, with ties. `nr.plots.importance` draws both.
 
         >>> import nilregret as nr
         >>> space = nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1))
