@@ -12,6 +12,7 @@ from nilregret.cli.overview import overview
 from nilregret.slots import LengthscaleBank, Refit
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.slots.scores import ThompsonSample
+from nilregret.study.formatting import use_text
 
 ARMS = nr.Arms.grid(0, 1, 12)
 KERNEL = nr.Matern(2.5, 0.3)
@@ -159,6 +160,18 @@ def test_a_result_also_names_the_trial_that_show_recommends():
     assert f"of trial {result.best_trial.number} (highest told)" in repr(result)
     assert f"of trial {best.number} (best posterior mean)" in repr(result)
     assert f"with probability {percent(result.probability_best)}," in repr(result)
+
+
+def test_a_result_says_the_mean_use_of_a_budget_on_average():
+    space = nr.Space(x=nr.Float(0, 1))
+    result = nr.maximize(
+        lambda x: {"reward": x, "power": x}, space, trials=8, progress=False, constraints="power <= 0.4",
+        policy=nr.auto(space, constraints=nr.OnAverage()),
+    )  # fmt: skip
+    (use,) = overview(result.study)["budgets"]
+    assert result.best_trial.number == result.study.best().number
+    assert f"mean use of {use_text(use)}" in repr(result)
+    assert use["mean"] == pytest.approx(np.mean([trial.constraints[0] for trial in result.trials]))
 
 
 def test_noise_that_nothing_shows_leaves_the_best_value():

@@ -406,6 +406,20 @@ def test_of_a_budget_the_best_point_is_one_that_keeps_it_in_the_mean():
         assert study.best().arm == arm
     with pytest.raises(InvalidInput, match="Only a budget that holds on average"):
         study.mix()
+    under = nr.Study(nr.gp_ucb(ARMS, KERNEL, noise=0.1, context=nr.Arms([0.0, 1.0]), constraints=nr.OnAverage()))
+    under.add([0.5], 1.0, context=[1.0], constraints=[-1.0])
+    assert under.mix(context=[0.0]).shares.tolist() == [1.0]
+    with pytest.raises(InvalidInput, match="context"):
+        under.mix()
+
+
+def test_arms_at_one_point_share_what_was_told_of_it():
+    """The mean of -0.3 and of three times 0.2 is above 0, while that of the means of both arms is below."""
+    part = nr.EveryRound(noise=3.0, kernel=nr.SquaredExponential(9.0))
+    study = nr.Study(nr.gp_ucb(nr.Arms([[4.0], [5.0], [5.0]]), KERNEL, noise=0.1, constraints=part))
+    for arm, reward, value in ((0, 0.0, -9.0), (1, 1.0, -0.3), *[(2, 1.0, 0.2)] * 3):
+        study.tell(study.ask(among=[arm]), reward, constraints=[value])
+    assert study.best().arm == 0
 
 
 def test_on_average_plays_the_best_lagrangian_of_the_channels():

@@ -20,9 +20,8 @@ from ..policy.policy import Policy
 from ..storage.record import Trial
 from ..study.best import at_full, told_best, without_violation
 from ..study.cautions import Answered, cautions
-from ..study.definition import constraint_names
-from ..study.direction import best_label, has_channels, on_average
-from ..study.formatting import cell, figure, metrics_text, moment, sparkline, where
+from ..study.direction import best_label, has_channels
+from ..study.formatting import cell, figure, mean_uses, metrics_text, moment, sparkline, use_text, where
 from ..study.function import answers_for_units
 from ..study.late_fits import answer_delays
 from ..study.study import Study
@@ -78,11 +77,9 @@ def _of_one(study: Study, trials: Sequence[Trial]) -> dict[str, Any]:
 
 def _budgets(study: Study) -> dict[str, Any]:
     """Returns the mean use of each budget and the best mix, if constraints hold on average."""
-    told = [trial.constraints for trial in study.trials if trial.constraints is not None]
-    if not told or not on_average(study.policy):
+    found: dict[str, Any] = {"budgets": mean_uses(study.policy, study.about, study.trials)}
+    if not found["budgets"]:
         return {}
-    used = zip(constraint_names(study.about, len(told[0])), np.mean(told, axis=0).tolist(), strict=True)
-    found: dict[str, Any] = {"budgets": [{"name": name, "mean": mean, "of": len(told)} for name, mean in used]}
     with contextlib.suppress(NoRegretError):  # There is a context, or constraints without a posterior.
         mix = study.mix()
         shares = {trial.number: float(share) for trial, share in zip(mix.trials, mix.shares, strict=True)}
@@ -95,11 +92,7 @@ def _budget_facts(summary: dict[str, Any]) -> Sequence[tuple[str, object]]:
     """Returns the best mix, and the mean use of each budget."""
     mix = summary.get("mix")
     said = None if mix is None else f"{mix['said']}: {figure(mix['reward'])} a trial, within the budget on average"
-    sides = [(each, "over" if each["mean"] > 0.0 else "within") for each in summary.get("budgets", ())]
-    return [("best mix", said)] + [
-        ("mean use", f"{each['name']}: {figure(abs(each['mean']))} {side} the limit, in {many(each['of'], 'trial')}")
-        for each, side in sides
-    ]
+    return [("best mix", said), *(("mean use", use_text(each)) for each in summary.get("budgets", ()))]
 
 
 def front_json(study: Study, reference: Any = None) -> dict[str, Any]:

@@ -114,7 +114,7 @@ class FirstAnswers:
 
     def first(self, trial: Trial) -> Trial:
         """Returns the trial on record that one of `of` stands for."""
-        return self._found[_key(trial)].first
+        return self._found[self._key(trial)].first
 
     def broken(self, context: Array) -> set[bytes]:
         """Returns the points of which a trial under a context violated a constraint."""
@@ -126,7 +126,7 @@ class FirstAnswers:
 
     def _waits(self, trial: Trial) -> bool:
         """Takes in a trial. Returns whether it may matter once it has its answer."""
-        key = _key(trial)
+        key = self._key(trial)
         known = self._found.get(key)
         if known is not None and known.first.number < trial.number and not self._limited:
             return False
@@ -139,6 +139,11 @@ class FirstAnswers:
         known.add(trial)
         return False
 
+    def _key(self, trial: Trial) -> tuple[int | bytes, bytes]:
+        """Returns what trials of one place have in common. An arm is read quickest, but several may be at one point."""
+        point = trial.point.tobytes() if trial.arm is None or self._limited else trial.arm
+        return point, b"" if trial.context is None else trial.context.tobytes()
+
     def _leads(self, state: State, arms: Arms, retired: Set[int]) -> bool:
         """Returns whether no arm without an answer so far has a higher posterior mean than those with one."""
         if len(self._arms) != len(arms):
@@ -148,12 +153,6 @@ class FirstAnswers:
         if not known or not others:
             return bool(known)
         return bool(state.answered_means(others).max() <= state.answered_means(known).max())
-
-
-def _key(trial: Trial) -> tuple[int | bytes, bytes]:
-    """Returns what trials of one arm, or at one point, under one context have in common. An arm is read quickest."""
-    point = trial.point.tobytes() if trial.arm is None else trial.arm
-    return point, b"" if trial.context is None else trial.context.tobytes()
 
 
 def best_trial(
@@ -199,7 +198,7 @@ def certainty(
     best = ranked[0] if of is None else of
     here = [trial if context is None else trial._replace(context=context) for trial in (best, *ranked)]
     # Trials at one point differ only by noise, so each point counts once. That of the trial in question comes first.
-    each = list({_place(trial): trial for trial in here}.values())
+    each = list({place_of(trial): trial for trial in here}.values())
     exact = context is None and state.reward.tells_exactly and not any(trial.std for trial in answered)
     if len(each) == 1 or (exact and _leads(best, answered, goal)):
         return Certainty(1.0, 0.0)
@@ -275,7 +274,7 @@ def _means_under(state: AnyState, trials: list[Trial], context: Array | None) ->
     return state.envelope(np.array([trial.point for trial in trials]), context).mean
 
 
-def _place(trial: Trial) -> tuple[bytes, bytes]:
+def place_of(trial: Trial) -> tuple[bytes, bytes]:
     """Returns what trials at one point under one context have in common."""
     return trial.point.tobytes(), b"" if trial.context is None else trial.context.tobytes()
 

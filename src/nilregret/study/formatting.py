@@ -12,13 +12,16 @@ from itertools import accumulate
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
+from .._utils.checks import many
 from .._utils.numerals import DIGITS, html_table, numeral
 from ..domains.options import import_name, worded
 from ..errors import printable
 from ..storage.record import Trial
 from .best import at_full, told_front, without_violation
 from .definition import constraint_names
-from .direction import AnyPolicy, Goal
+from .direction import AnyPolicy, Goal, on_average
 
 UNITS = ((1.0, "s", 120.0), (60.0, "min", 120.0), (3600.0, "h", 72.0))  # Seconds, name, and how many are said.
 MOST_CHARACTERS = 60  # Most characters of a cell.
@@ -80,6 +83,21 @@ def metrics_text(measured: Sequence[tuple[str, float]]) -> str:
     """Returns metrics as text, "accuracy=0.93, epochs=12", the first eight of many."""
     more = ", ..." * (len(measured) > MOST_COLUMNS)
     return ", ".join(f"{printable(name)}={numeral(value)}" for name, value in measured[:MOST_COLUMNS]) + more
+
+
+def mean_uses(policy: AnyPolicy, about: Mapping[str, Any], trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    """Returns name and mean of the values of each constraint, and their number, if constraints hold on average."""
+    told = [trial.constraints for trial in trials if trial.constraints is not None]
+    if not told or not on_average(policy):
+        return []
+    used = zip(constraint_names(about, len(told[0])), np.mean(told, axis=0).tolist(), strict=True)
+    return [{"name": name, "mean": mean, "of": len(told)} for name, mean in used]
+
+
+def use_text(use: Mapping[str, Any]) -> str:
+    """Returns an entry of `mean_uses` in words."""
+    side = "over" if use["mean"] > 0.0 else "within"
+    return f"{use['name']}: {numeral(abs(use['mean']))} {side} the limit, in {many(use['of'], 'trial')}"
 
 
 def sparkline(

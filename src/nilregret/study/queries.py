@@ -509,8 +509,7 @@ class Queries(Generic[D]):
                 "Only a budget that holds on average is kept by a mix of points, and this policy has none.",
                 advice="`best()` is the point to play every time.",
             )
-        trials, seen = self._compared(None if context is None else self.inputs.context(context))
-        seen = self.inputs.full if seen is None else seen
+        trials, seen = self._compared(self.inputs.context(context))
         key = "mix", b"" if seen is None else seen.tobytes()
 
         read = partial(mix_of, self.policy, self.goals[0], trials, seen)

@@ -18,7 +18,7 @@ from ..storage.record import Trial
 from ..storage.trial import metric_names
 from ..study.best import Certainty, at_full, closest_of, is_noisy, told_best, within_limits
 from ..study.direction import best_label, check_one_objective, on_average
-from ..study.formatting import metrics_text, trials_html
+from ..study.formatting import mean_uses, metrics_text, trials_html, use_text
 from ..study.function import answers_for_units
 from ..study.pruning import pruned_of
 from ..study.stored import portable
@@ -304,7 +304,8 @@ class Result(Generic[D]):
         else:
             lines += ["best value: none yet" if self.feasible is None else "best value: none, as nothing was feasible"]
         if self._constrained:
-            lines += [_feasibility(self.trials)]
+            uses = mean_uses(self.study.policy, self.study.about, self.trials)
+            lines += [f"mean use of {use_text(each)}" for each in uses] or [_feasibility(self.trials)]
             probability = self.infeasible
             lines += [] if probability is None else [_infeasibility(probability)]
         found = pruned_of(self.trials, 1.0 if goals[0] == "maximize" else -1.0)

@@ -28,7 +28,7 @@ from ....policy.engines import Units
 from ....policy.policy import Policy
 from ....policy.state import State
 from ....storage.record import Trial
-from ....study.best import has_budget, within_limits
+from ....study.best import has_budget, place_of, within_limits
 from ....study.direction import has_channels, signs_of
 from ....study.front import best_shares, uses_at
 from ....study.study import Study
@@ -123,17 +123,13 @@ def fitted_noise(study: Study) -> tuple[float, Units] | None:
 def _noise_of_repeats(answered: Sequence[Trial], rewards: Array) -> float | None:
     """Returns the standard deviation of rewards `(n,)` about the means of their points, or None without repeats."""
     known: dict[tuple[bytes, bytes], int] = {}
-    group = np.array([known.setdefault(_place(trial), len(known)) for trial in answered], dtype=np.intp)
+    group = np.array([known.setdefault(place_of(trial), len(known)) for trial in answered], dtype=np.intp)
     counts = np.bincount(group)
     freedom = len(rewards) - len(counts)
     if freedom >= FEWEST_REPEATS and all(trial.plays is None for trial in answered):
         means = np.bincount(group, rewards) / counts
         return math.sqrt(float(((rewards - means[group]) ** 2).sum()) / freedom)
     return None
-
-
-def _place(trial: Trial) -> tuple[bytes, bytes]:
-    return trial.point.tobytes(), b"" if trial.context is None else trial.context.tobytes()
 
 
 def if_kept(study: Study, choice: Trial, answered: Sequence[Trial], name: str) -> Alternative | None:
