@@ -49,6 +49,22 @@ def test_a_study_is_put_once_and_again(client):
     assert "another deadline (nothing then, 60.0 now). A study" in said["error"]["sentence"]
 
 
+def test_warnings_name_entries_of_requests(client):
+    x = {"type": "float", "low": 0, "high": 1}
+    policy = {"algorithm": "gp_ucb", "noise": 0.1, "kernel": {"type": "matern"}}
+    client.put("/v1/studies/box", {"space": {"x": x}, "policy": policy, "propensities": True})
+    for _ in range(4):
+        client.post("/v1/studies/box/observations", {"parameters": {"x": 0.5}, "reward": 100})
+    unused, far = sorted(client.get("/v1/studies/box")[1]["cautions"])
+    assert unused.startswith("Propensities have no use here. The study has no finite set of arms.")
+    assert "Give `prior_mean` a typical reward" in far
+    assert '`"refit": {"every": 10}` of a policy' in far
+    with pytest.warns(nr.errors.NoRegretWarning, match="Propensities have no use here"):
+        nr.Study(nr.auto(nr.Box(0, 1)), propensities=True).add_from(
+            [{"point.0": 0.1 * i, "reward": i} for i in range(4)]
+        )
+
+
 def test_a_study_from_a_recipe(client):
     recipe = {
         "space": {

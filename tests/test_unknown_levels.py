@@ -147,7 +147,7 @@ def context(i):
 
 
 def played(rounds=24, domain=ARMS, under=SHOP, begin=0, study=None, **given):
-    study = study or nr.Study(nr.auto(domain, context=under), seed=0, propensities=True, **given)
+    study = study or nr.Study(nr.auto(domain, context=under), seed=0, propensities=domain is ARMS, **given)
     for i in range(begin, begin + rounds):
         study.tell(study.ask(context(i)), float(i % 3 == 0))
     return study

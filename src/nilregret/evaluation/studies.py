@@ -12,6 +12,7 @@ from ..domains.domain import Arms
 from ..errors import InvalidInput
 from ..policy.policy import Policy
 from ..storage.trial import Trial, metric_names
+from ..study.cautions import CONTINUUM
 from ..study.study import Study
 from ..study.units import trial_units
 from ..study.waiting import counted_trials
@@ -115,8 +116,7 @@ def arms_of(study: Study) -> Arms:
         )
     if not isinstance(domain, Arms):
         raise InvalidInput(
-            "The study has no finite set of arms. On a continuum no decision is ever repeated, so its log says "
-            "nothing of other policies.",
+            CONTINUUM,
             advice="Decide among `nr.Arms(points)`, or a grid: `space.grid(5)`.",
             topic="no_arms",
         )

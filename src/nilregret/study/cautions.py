@@ -45,6 +45,10 @@ DECIDED = 100  # Decisions before a warning of open ones.
 UNANSWERED = 0.2  # Share of open decisions from which a budget that is used up is theirs.
 UNWANTED, NOISE = "constraints not wanted", "noise"
 OFTEN_UNKNOWN = 0.05  # Share of decisions with an unknown level of a context, from which a caution says so.
+CONTINUUM = (
+    "The study has no finite set of arms. On a continuum no decision is ever repeated, so its log says nothing of "
+    "other policies."
+)
 LISTED = 3  # Levels that a sentence names.
 FALSE_ALARM = 1e-6  # Probability of a wrong warning about the noise, in all checks together.
 
@@ -193,15 +197,24 @@ def unknown_levels(policy: Policy | ScriptedPolicy, trials: Sequence[Trial]) -> 
     return [Unknown(name, sum(n for _, n in levels), len(trials), levels) for name, levels in found.items()]
 
 
-def unknown_cautions(policy: Policy | ScriptedPolicy, trials: Sequence[Trial]) -> dict[str, str]:
-    """Returns a sentence for each parameter of contexts that is unknown in many decisions, by kind."""
-    return {
+def trial_cautions(policy: Policy | ScriptedPolicy, trials: Sequence[Trial], *, propensities: bool) -> dict[str, str]:
+    """Returns a sentence, by kind, for useless propensities and for each parameter of contexts that is often unknown.
+
+    Args:
+        policy: of the study.
+        trials: all of them.
+        propensities: whether the study records propensities.
+    """
+    found = {
         f"unknown {each.name}": f"{each.sentence} They were decided as for the average level. "
         "Usually a level is new, or a part of the program leaves the entry out. Declaring the level lets its decisions "
         "count for it: `widen` with `context`."
         for each in unknown_levels(policy, trials)
         if each.trials >= TAUGHT_NOTHING and each.times >= max(FEWEST, OFTEN_UNKNOWN * each.trials)
     }
+    if not isinstance(policy.domain, Arms) and (propensities or any(each.propensity is not None for each in trials)):
+        found["propensities"] = f"Propensities have no use here. {CONTINUUM} A grid of the parameters has arms."
+    return found
 
 
 def _of_scales(policy: Policy, answered: Answered) -> dict[str, str | None]:

@@ -21,7 +21,7 @@ from ..slots.memory import Restart
 from ..slots.objective import SATURATED
 from ..storage.trial import GOING, Trial
 from . import slates, snapshots
-from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check, of_budgets, unknown_cautions
+from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check, of_budgets, trial_cautions
 from .definition import PROPENSITIES, check_facts, constraint_names, settings_as_facts, stored_facts
 from .direction import Goal, as_given, check_goal, check_policy, goals_in, goals_of, has_channels, with_goals
 from .group_commit import group_commit
@@ -927,7 +927,7 @@ class Study(Queries[D]):
             self._next_check = next_check(len(self.replica.record), constrained=self.policy.constraint_count > 0)
             found = cautions(self.policy, Answered.of(trials), self.replica.state.multipliers)
             found |= of_budgets(self.replica.state, trials[-1].context)
-            found |= unknown_cautions(self.policy, trials)
+            found |= trial_cautions(self.policy, trials, propensities=self.propensities)
             if has_channels(self.policy) and self.policy.context is None:
                 probability = self.replica.current().infeasible(None)
                 if probability:  # It is 0 if the bounds prove nothing, and such bounds may err.

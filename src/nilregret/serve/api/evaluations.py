@@ -10,9 +10,9 @@ from starlette.types import ASGIApp
 
 from ...errors import InvalidInput, NoRegretWarning
 from ...evaluation import Evaluation, evaluate
-from ...evaluation.diagnostics import UNIFORM
 from ...study.study import Study
 from ..wire import evaluation_messages as m
+from ..wire.advice import warning_of
 from ..wire.limits import Limits
 from ..wire.problems import about
 from .create_study import whole
@@ -20,7 +20,6 @@ from .memory_limits import check_posterior
 from .operations import Operation, ParsedRequest, ResponseInfo, Service, json_of
 from .write_routes import STUDY
 
-PYTHON, INSTEAD = UNIFORM, '`"explore": {"type": "floor", "rate": 0.1}` of a policy'
 MOST_REPLAYED = 1000  # decisions on which a policy is asked one by one, which may take milliseconds each
 
 
@@ -63,14 +62,16 @@ def policy_of(limits: Limits, policy: Any) -> Any:
         try:
             return {int(arm): probability for arm, probability in policy.items()}
         except ValueError:
-            raise InvalidInput("`policy` has an entry that is no arm: its entries are numbers of arms.") from None
+            raise InvalidInput(
+                "`policy` has an entry that is no arm: its entries are numbers of arms.", topic="target"
+            ) from None
     return policy
 
 
 def _reply(result: Evaluation) -> m.EvaluationResult:
     said = result.to_dict()
-    said["cautions"] = [each.replace(PYTHON, INSTEAD) for each in said["cautions"]]
-    said["text"] = said["text"].replace(PYTHON, INSTEAD)
+    said["cautions"] = [*map(warning_of, said["cautions"])]
+    said["text"] = warning_of(said["text"])
     check = m.PropensityCheckResult(**said.pop("check"))
     return m.EvaluationResult(check=check, **{name: _plain(value) for name, value in said.items()})
 

@@ -26,6 +26,7 @@ from ...study.study import Study
 from ...study.trial_json import context_json, parameters_json
 from ...study.visits import STICKY, sticky_seconds
 from ..wire import messages
+from ..wire.advice import warning_of
 from ..wire.decision_ids import Ids
 from ..work.answers import TellResult
 from ..work.collected import Collected
@@ -87,7 +88,7 @@ def study_in_full(worker: StudyWorker) -> messages.StudyInFull:
         policy=_policy(study, worker.stored), trials={"all": len(trials)} | counted,
         width=_known(study, "width"), information_gain=_known(study, "information_gain"),
         restarts=study.restarts, multipliers=study.multipliers.tolist(),
-        cautions=list({**study.held_warnings, **study.remarks}.values()),
+        cautions=[warning_of(each) for each in {**study.held_warnings, **study.remarks}.values()],
     )  # fmt: skip
 
 

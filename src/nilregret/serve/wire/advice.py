@@ -5,6 +5,8 @@ The keys are topics of errors. An error of another topic, or without one, is sen
 
 from __future__ import annotations
 
+import re
+
 from ...errors import NoRegretError
 from ...study.inputs import NO_REWARD
 
@@ -45,6 +47,15 @@ ADVICE = {
     "cost": "Send it as one of the `metrics` of a reward, and with `revise` where that is on record.",
     "no_trial": "Numbers are those that came with the decisions.",
 }
+CALLS = {  # calls of Python in warnings, and what stands in a request in their place
+    "`explore=nr.slots.Uniform(0.1)`": '`"explore": {"type": "floor", "rate": 0.1}` of a policy',
+    "`refit=nr.slots.Refit(every=10)`": '`"refit": {"every": 10}` of a policy',
+    "`study.bounds(points, channel=1)`": "`GET .../bounds?channel=1`",
+    "`constraints=` was forgotten in `study.tell`": "`constraints` was left out of the rewards",
+    "`study.add`": "`POST .../observations`",
+    "`constraints=nr.EveryRound(count=...)`, or one of its relatives, where it is made": '`"constraints": 1`',
+}
+ARGUMENT = re.compile(r"`(\w+)=`")
 MISSING = {  # topics of errors that become 404, with the kind and the field of the problem
     "no_trial": ("no_decision", "number"),
     "no_arm": ("no_arm", "arm"),
@@ -56,6 +67,13 @@ def sentence_of(error: NoRegretError) -> str:
     parts = [error.what, ADVICE.get(error.topic, "")]
     said = " ".join(part for part in parts if part)
     return f"`{'.'.join(error.places)}`: {said}" if error.places else said
+
+
+def warning_of(said: str) -> str:
+    """Returns a warning with entries of requests in place of calls of Python."""
+    for python, http in CALLS.items():
+        said = said.replace(python, http)
+    return ARGUMENT.sub(r"`\1`", said)
 
 
 CLIENT_REVISE = "With `revise=True` it corrects what was told, and the first answer is kept."
