@@ -250,6 +250,10 @@ class TestReading:
             study.add_from([{"number": trial.number, "x": 0.123, "loss": 1.0}])
         with pytest.raises(nr.errors.InvalidInput, match="a number"):
             study.add_from([{"number": trial.number, "loss": "failed"}])
+        limited = made(nr.Space(x=nr.Float(0, 1)), constraints=2)
+        rows = [{"x": 0.5, "loss": 1.0}, {"x": 0.2, "loss": 1.0, "constraints.0": 1, "constraints.1": None}]
+        with pytest.raises(nr.errors.InvalidInput, match=r"Row 2 .*`constraints.0` has a value and `constraints.1`"):
+            limited.add_from(rows)
 
 
 class TestCommand:
