@@ -27,7 +27,7 @@ def of_a_sum(**more):
 def test_the_parameter_that_matters_is_named_and_kept_until_the_study_changes():
     study = of_a_sum()
     found = importance_view(study)
-    assert found["sentence"].startswith("point[0] matters most. The trials determine 9")
+    assert found["sentence"].startswith("What moves the reward: point[0] most. The trials determine 9")
     rows = found["pictures"][0]["table"]["rows"]
     assert [row[0] for row in rows] == ["point[0]", "point[1]"]
     assert int(rows[0][1].rstrip("%")) == pytest.approx(90, abs=8)

@@ -4,13 +4,17 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret._utils.dataclass import replace
 from nilregret.cli.overview import overview
 from nilregret.gp.warping import Warp
 from nilregret.plots.history_picture import History
+from nilregret.plots.overview_picture import importance_panels
 from nilregret.policy.engines import Units
 from nilregret.policy.function_values import gain_over
+from nilregret.serve.dashboard.views import explored
 from nilregret.study import importance as of
 from nilregret.study.importance import Factors
+from nilregret.study.quantities import quantity
 
 
 @pytest.fixture(autouse=True)
@@ -276,3 +280,15 @@ def test_before_its_first_fit_a_model_that_learns_units_says_no_number():
         if count == 2:
             with pytest.raises(nr.errors.InvalidInput, match="no units yet: it learns them from the first 3 rewards"):
                 study.importance()
+
+
+def test_what_the_trials_do_not_determine_names_no_parameter():
+    study = told(nr.Space(a=nr.Float(0, 1), b=nr.Float(0, 1)), lambda x: x[0], 4)
+    of_loss = quantity(study, None)
+    found = replace(study.importance(), explained=0.004)
+    assert importance_panels(found, of_loss)[0].title == "What moves the loss:\ntoo early to say"
+    sentence = (
+        "What moves the loss: too early to say. The trials determine 0% of the variation; shares are of that part"
+    )
+    assert explored._importance(found, of_loss)["sentence"].startswith(sentence)
+    assert "shares are of that part" in repr(found)

@@ -244,7 +244,7 @@ def test_the_dashboard_offers_every_number(result):
     assert found["slices"][0]["summary"].startswith("The posterior median of accuracy lies between")
     assert found["maps"]
     matters = importance_view(study, "metrics.accuracy")
-    assert matters["sentence"].startswith("x matters most.")
+    assert matters["sentence"].startswith("What moves accuracy: x most.")
     assert [each["title"] for each in matters["pictures"]] == ["For the value", "For being among the highest tenth"]
     assert [each["value"] for each in matters["channels"]] == wanted
     assert importance_view(study, "1")["pictures"][1]["title"] == "For satisfying it"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -75,18 +74,20 @@ def importance_panels(found: Importance, of: Quantity) -> tuple[Panel, Panel]:
     """Returns the panel of the value, and that of the best tenth, or of satisfying a constraint."""
     word = f"the {of.name}" if of.objective else shortened(of.name)
     names = [(float(row), found.names[i]) for row, i in enumerate(found.order[::-1])]
-    value = _panel(found.value, found, names, f"What moves {word}:\n{leaders(found.value, found.names)}")
-    best = _panel(found.best, found, [], f"What decides {deciding(of)}:\n{leaders(found.best, found.names)}")
+    value = _panel(found.value, found, names, f"What moves {word}:\n{leaders(found.value, found)}")
+    best = _panel(found.best, found, [], f"What decides {deciding(of)}:\n{leaders(found.best, found)}")
     return value, best
 
 
-def leaders(indices: Indices, names: Sequence[str]) -> str:
+def leaders(indices: Indices, found: Importance) -> str:
     """Returns the parameters that matter most, in words."""
     if not indices.leaders:
         return "nothing so far"
-    short = [shortened(names[i]) for i in indices.named]
+    if found.explained < MENTIONED:
+        return "too early to say"
+    short = [shortened(found.names[i]) for i in indices.named]
     if not short:
-        return "no single parameter"
+        return "more than three alike"
     return f"{short[0]} most" if len(short) == 1 else " and ".join([", ".join(short[:-1]), short[-1]])
 
 

@@ -218,7 +218,7 @@ LEAST = 1e-300  # Against a division by zero.
 LITTLE = 0.5  # Share of the variation that the trials determine, below which the order may change.
 LARGE = 0.5  # Share of the largest total index from which a summary names a parameter.
 MOST_NAMED = 3  # Parameters that a summary names.
-MENTIONED = 0.05  # Share of noise from which a summary mentions it.
+MENTIONED = 0.05  # Share from which a summary mentions noise, or names what moves the determined variation.
 FLAT = 1e-12  # Variance, as a share of the mean square, below which f is constant.
 
 
@@ -292,7 +292,7 @@ class Importance:
     @property
     def certainty(self) -> str:
         """Says how much the trials determine."""
-        little = "; more trials may change the order" if self.explained < LITTLE else ""
+        little = "; shares are of that part, and more trials may change the order" if self.explained < LITTLE else ""
         noise = f", and take {self.noise:.0%} of what was told for noise" if self.noise >= MENTIONED else ""
         return f"the trials determine {self.explained:.0%} of the variation{noise}{little}"
 

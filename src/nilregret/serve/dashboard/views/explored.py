@@ -13,6 +13,7 @@ from ....domains.parameters import Choice
 from ....errors import NoRegretError
 from ....plots.overview_picture import deciding, importance_panels
 from ....plots.parallel_picture import axes_of_trials, context_axes, ends_of, limits_of, parallel_panel
+from ....plots.scene import Panel
 from ....study.function import Axis, axes
 from ....study.importance import Importance, Indices, importance
 from ....study.quantities import Quantity, objectives, quantities
@@ -52,32 +53,27 @@ def _importance(found: Importance, of: Quantity) -> dict[str, Any]:
     titles = {"value": "For the value", "best": second}
     return {
         "why_not": "",
-        "sentence": f"{_leaders(found.value, found.names)} {found.certainty[0].upper()}{found.certainty[1:]}.",
+        "sentence": f"{_said_above(value)} {found.certainty[0].upper()}{found.certainty[1:]}.",
         "pictures": [_shares(titles[name], found, indices, panel) for name, panel, indices in parts],
         "pair": " and ".join(pairs[0]) if pairs else "",
     }  # fmt: skip
 
 
-def _shares(title: str, found: Importance, indices: Indices, panel: Any) -> Picture:
+def _shares(title: str, found: Importance, indices: Indices, panel: Panel) -> Picture:
     """Returns a picture of shares with its table."""
     rows = [[found.names[i], *_said(indices, i)] for i in found.order.tolist()]
     table = {"head": ["parameter", "in all", "90% interval", "alone"], "rows": rows}
-    return drawn(title, f"{_leaders(indices, found.names)}", [panel.at(0, 0)]) | {"table": table}
+    return drawn(title, _said_above(panel), [panel.at(0, 0)]) | {"table": table}
+
+
+def _said_above(panel: Panel) -> str:
+    """Returns the title of a panel as a sentence."""
+    return panel.title.replace("\n", " ") + "."
 
 
 def _said(indices: Indices, i: int) -> list[str]:
     low, high = (float(end[i]) for end in indices.total_interval)
     return [f"{indices.total[i]:.0%}", f"{low:.0%} to {high:.0%}", f"{indices.first[i]:.0%}"]
-
-
-def _leaders(indices: Indices, names: Sequence[str]) -> str:
-    """Returns a sentence with the parameters that matter most."""
-    if not indices.leaders:
-        return "No parameter moves the answers so far."
-    named = [names[i] for i in indices.named]
-    if not named:
-        return "No single parameter stands out yet."
-    return f"{named[0]} matters most." if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]} matter most."
 
 
 # -- parallel axes -----------------------------------------------------------------------------------------------
