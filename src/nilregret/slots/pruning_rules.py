@@ -25,7 +25,7 @@ from typing import Literal, NamedTuple, final
 import numpy as np
 
 from .._utils.checks import Array, flag, integer, number, settle
-from .._utils.numerals import numeral
+from .._utils.numerals import percent
 from ..serialize import description
 from .pruning import Course, Courses, Pruning
 
@@ -203,7 +203,7 @@ class Predicted(Pruning):
     def why(self, courses: Courses) -> str:
         """Returns in words why a trial is stopped."""
         chance = self.chance(courses)
-        so = "" if chance is None else f", so it would be the best with probability {numeral(chance, 2)}"
+        so = "" if chance is None else f", so it would be the best with probability {percent(chance)}"
         return f"predicted: {courses.told(courses.value)} after step {courses.step}{so}"
 
     def chance(self, courses: Courses) -> float | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, final
 
 from .._utils.checks import Array, counted, many
 from .._utils.dataclass import dataclass, fields
-from .._utils.numerals import numeral
+from .._utils.numerals import numeral, percent
 from ..domains.options import readable
 from ..errors import printable
 from ..kernels import Kernel
@@ -133,7 +133,7 @@ class FrontGain:
         if self.volume > 0.0:
             share = f"{numeral(100.0 * self.gain / self.volume, 2)}% to the volume of"
         said = f"It was expected to add {share} a front of {many(self.size, 'trial')}, "
-        said += f"and to be on the front with probability {self.chance:.2f}."
+        said += f"and to be on the front with probability {percent(self.chance)}."
         if self.beaten_by is not None:
             said += f" Trial {self.beaten_by} is better in all means, so only what was not known could bring the gain."
         return said
@@ -411,7 +411,7 @@ class Explanation:
             ("constraints", "; ".join(map(str, self.constraints))),
             *(() if self.front is None else self.front.facts),
             *(("certified", f"constraint {j}, {each}") for j, each in enumerate(self.proofs, 1)),
-            ("feasible", "" if self.feasible is None else _figure(self.feasible)),
+            ("feasible", "" if self.feasible is None else percent(self.feasible)),
             ("kernel", f"{_short(repr(self.kernel))}, fitted" if self.fitted else ""),
             ("lengthscales", self._compared()),
             *(("budget", str(each)) for each in self.budgets),
