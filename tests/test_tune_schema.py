@@ -476,10 +476,11 @@ def test_a_study_of_a_program_takes_what_no_file_of_an_objective_does(folder, po
         policy_of(folder, policy=f"[policy]\n{policy}\n")
 
 
+@pytest.mark.parametrize("live", [True, False])
 @pytest.mark.parametrize(("said", "wanted"), [({}, nr.EveryRound), ({"constraints": "on_average"}, nr.OnAverage)])
-def test_auto_takes_constraints_in_the_sense_that_is_said_where_a_program_asks(said, wanted):
+def test_auto_takes_constraints_in_the_sense_that_is_said(said, wanted, live):
     space = nr.Space(x=nr.Float(0, 1))
-    place = schema.PolicyContext(space, None, constraints=2, live=True)
+    place = schema.PolicyContext(space, None, constraints=2, live=live)
     made = schema.policy({"algorithm": "auto", **said}, space, place)
     assert type(made.constraints) is wanted
     assert made.constraint_count == 2

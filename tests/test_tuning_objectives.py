@@ -481,7 +481,7 @@ def test_a_command_of_the_wrong_form_ends_the_run(folder, shell, match):
         ),
         (
             [('{ loss = "minimize", recall = "maximize" }', "2")],
-            "`objectives` must be a table or a list, and",
+            "`objectives` must be a list or a table, and",
         ),
         (
             [('{ loss = "minimize", recall = "maximize" }', '["loss", "recall"]\ngoal = ["minimize"]')],

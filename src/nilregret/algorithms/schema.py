@@ -173,7 +173,8 @@ def in_words(message: str, table: str) -> str:
     kinds = {**KINDS, "object": table}
 
     def wanted(found: re.Match[str]) -> str:
-        return "it must be " + " or ".join(kinds[each] for each in found[1].split(" | ") if each != "null")
+        *others, last = (said for each, said in kinds.items() if each in found[1].split(" | ") and each != "null")
+        return f"it must be {', '.join(others)}{' or ' * bool(others)}{last}"
 
     message = re.sub(rf"Expected `({EACH}(?: \| {EACH})*)`", wanted, message)
     message = re.sub(rf", got `({EACH})`", lambda found: f", and is {kinds[found[1]]}", message)

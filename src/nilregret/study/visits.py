@@ -125,8 +125,8 @@ def _facts(facts: object) -> Facts:
         plain = isinstance(value, SCALARS) and not (isinstance(value, str) and not _is_short(value))
         if not plain or (isinstance(value, float) and value - value != 0.0):
             raise InvalidInput(
-                f"`facts` has {shown(name)}: {shown(value)}. A fact is a finite number, True, False, None or a text of "
-                f"at most {LONGEST_NAME} characters."
+                f"`facts` has {shown(name)}: {shown(value)}. A fact is a finite number, a truth value, null or a text "
+                f"of at most {LONGEST_NAME} characters."
             )
     return tuple(facts.items())
 

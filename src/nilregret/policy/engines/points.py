@@ -200,7 +200,7 @@ class PointEngine(Engine[PointBelief]):
         if points is not None:
             return self.domain.inside("points", points)
         if not isinstance(self.domain, Arms):
-            raise InvalidInput("This domain is continuous: say at which points, `(n, d)`, to predict.")
+            raise InvalidInput("`points` is missing: the domain is continuous, and has no list of all points.")
         return self.domain.points
 
     def candidates(self) -> Array:

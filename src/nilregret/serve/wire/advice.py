@@ -22,6 +22,7 @@ ADVICE = {
     "more_plays": "More plays of it are told by `POST .../observations`.",
     "context": "Give it as `context`: numbers, or an object of parameters by name.",
     "among": "It is a list of points, or of objects of parameters.",
+    "named": "Such an object is sent as `parameters` in place of `point`.",
     "all_failed": "`GET .../export` has the reasons.",
     "added": "Observations are such: ask about a decision.",
     "channels": "Those of studies that were put with `constraints` have one.",
