@@ -383,6 +383,39 @@ def test_broken_kernels_are_caught(kernel, message):
         check_kernel(kernel)
 
 
+@described
+@dataclass(frozen=True)
+class Hat(nr.kernels.Stationary):
+    """1 - r, cut off at 0, is a covariance on a line only."""
+
+    lengthscale: float = 1.0
+    scale: float = 1.0
+
+    def profile(self, squares):
+        distances = np.sqrt(squares)
+        within = (distances > 0.0) & (distances < 1.0)
+        return np.maximum(1.0 - distances, 0.0), lambda: within / np.where(within, distances, 1.0)
+
+
+@described
+@dataclass(frozen=True)
+class WithoutScale(nr.kernels.Stationary):
+    lengthscale: float = 1.0
+
+    def profile(self, squares):
+        return np.exp(-squares), lambda: 2.0 * np.exp(-squares)
+
+
+def test_a_kernel_that_is_positive_at_few_points_is_caught_at_many():
+    with pytest.raises(AssertionError, match=r"100 points within .* has the eigenvalue -"):
+        check_kernel(Hat(0.4))
+
+
+def test_a_kernel_without_a_field_is_told_which_one():
+    with pytest.raises(nr.errors.InvalidInput, match=r"`WithoutScale` has no field `scale`.*docs/extending.md"):
+        WithoutScale()
+
+
 @pytest.mark.parametrize("lengthscale", [0.4, (0.4, 1.3)])
 def test_a_kernel_of_ones_own_keeps_the_promises(lengthscale):
     check_kernel(mine.Cauchy(lengthscale, 1.7))

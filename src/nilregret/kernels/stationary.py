@@ -243,6 +243,12 @@ class Stationary(Spectral):
     lengthscale: float | tuple[float, ...]
 
     def __post_init__(self) -> None:
+        for name in ("lengthscale", "scale"):
+            if not hasattr(self, name):
+                raise InvalidInput(
+                    f"`{type(self).__name__}` has no field `{name}`, which every stationary kernel has.",
+                    advice=f"Add `{name}: float = 1.0` to the dataclass: docs/extending.md, Kernels.",
+                )
         object.__setattr__(self, "lengthscale", checked_lengths("lengthscale", self.lengthscale, why=DISTANCE))
         object.__setattr__(self, "scale", scale_number(self.scale))
 

@@ -11,15 +11,18 @@ from .. import serialize
 from .._utils.checks import Array, points_array
 from ..errors import InvalidInput
 from ..kernels import Kernel
+from ..kernels.stationary import Stationary
 from .driver import central_differences, close, promise, refused
 
 COUNT = 10  # random points
+CENTRE, SIZES, SPREADS, WIDE = 0.5, (4, 30, 100), (0.02, 0.1, 0.5, 1.5), (5.0, 20.0)  # of points for eigenvalues
 
 
 def check_kernel(kernel: Kernel, points: npt.ArrayLike | None = None) -> None:
     """Raises an `AssertionError` if a kernel breaks a promise.
 
-    The matrix is symmetric and positive semi-definite, with the right diagonal. Gradients agree with differences.
+    The matrix is symmetric and positive semi-definite, with the right diagonal. If no `points` are given or the kernel
+    is stationary, eigenvalues are looked at for 4 to 100 random points, near and far. Gradients agree with differences.
     Products of features, if there are any, are the covariances. Parameters and the description survive a round trip.
     Copies share no data with the original. A kernel without gradients raises `InvalidInput` for them, and then works on
     arms alone.
@@ -40,6 +43,8 @@ def check_kernel(kernel: Kernel, points: npt.ArrayLike | None = None) -> None:
     _check_input_gradients(kernel, X)
     _check_features(kernel, X)
     _check_parameters(kernel, X)
+    if points is None or isinstance(kernel, Stationary):
+        _check_eigenvalues(kernel, X.shape[1])
 
 
 def _check_matrix(kernel: Kernel, X: Array) -> None:
@@ -50,12 +55,7 @@ def _check_matrix(kernel: Kernel, X: Array) -> None:
         f"`{name}`: k(X, X) of {n} points must be a finite array of floats, ({n}, {n}); it is {K!r}.",
     )
     promise(np.array_equal(K, K.T), f"`{name}` is not symmetric to the last bit: k(a, b) and k(b, a) differ.")
-    least = float(np.linalg.eigvalsh(K)[0])
-    promise(
-        least > -1e-10 * np.abs(K).max(),
-        f"`{name}` is not positive semi-definite: its matrix at {n} points has the eigenvalue {least:g}, so that it "
-        "is no covariance. Usually the formula holds in fewer dimensions, or not for these parameters.",
-    )
+    _check_least(name, K, "")
     promise(
         close(kernel.diagonal(X), K.diagonal(), 1e-12),
         f"`{name}.diagonal(X)` is {kernel.diagonal(X)}, and the diagonal of its matrix {K.diagonal()}.",
@@ -75,6 +75,23 @@ def _check_matrix(kernel: Kernel, X: Array) -> None:
         _has_nothing_of_nan(kernel, X),
         f"`{name}` has covariances of points that are NaN: refuse these by an `InvalidInput` "
         "(`nilregret._utils.checks.points_array`), or let what comes of them be NaN.",
+    )
+
+
+def _check_eigenvalues(kernel: Kernel, dimension: int) -> None:
+    random = np.random.default_rng(8)
+    for spread in SPREADS + WIDE * isinstance(kernel, Stationary):
+        for n in SIZES:
+            X = CENTRE + spread * random.uniform(-1.0, 1.0, (n, dimension))
+            _check_least(type(kernel).__name__, kernel(X, X), f" within {spread:g} of {CENTRE:g}")
+
+
+def _check_least(name: str, K: Array, where: str) -> None:
+    least = float(np.linalg.eigvalsh(K)[0])
+    promise(
+        least > -1e-10 * np.abs(K).max(),
+        f"`{name}` is not positive semi-definite: its matrix at {len(K)} points{where} has the eigenvalue {least:g}, "
+        "so that it is no covariance. Usually the formula holds in fewer dimensions, or not for these parameters.",
     )
 
 
