@@ -236,6 +236,28 @@ def test_a_front_of_exact_values_has_no_trial_that_another_one_beats():
     assert beaten == []
 
 
+@pytest.mark.parametrize("noise", [None, 0])
+def test_trials_that_are_left_out_as_noise_are_counted_and_without_noise_there_are_none(noise):
+    rng = np.random.default_rng(0)
+    study = nr.Study(nr.auto(SPACE, objectives=2, noise=noise, constraints=1), goal="minimize")
+    for x, y in rng.uniform(size=(30, 2)):
+        study.add({"x": x, "y": y}, (x + 0.3 * rng.normal(), 1 - x + 0.3 * rng.normal()), constraints=[y - 0.8])
+    feasible = [trial for trial in study.trials if trial.feasible]
+    best_as_told = {
+        trial.number for trial in feasible
+        if not any(np.all(np.array(other.values) <= trial.values) for other in feasible if other is not trial)
+    }  # fmt: skip
+    found = study.front_values()
+    missing = best_as_told - {trial.number for trial in found.trials}
+    assert found.left_out == len(missing)
+    assert bool(missing) == (noise is None)
+    assert bool(found.note) == bool(missing)
+    if noise == 0:
+        assert {trial.number for trial in found.trials} == best_as_told
+        assert [tuple(row) for row in found.mean.tolist()] == [trial.values for trial in found.trials]
+        assert nr.serialize.loads(nr.serialize.dumps(study.policy)).constraints.exact
+
+
 def test_where_nothing_is_feasible_weights_name_the_closest_trial():
     study = nr.Study(policy(constraints=1), goal="minimize")
     study.add({"x": 0.1, "y": 0.1}, (0.0, 0.0), constraints=[1.0])

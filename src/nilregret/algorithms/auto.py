@@ -124,7 +124,8 @@ def auto(
 
             - "simple": the best point in the end.
             - "cumulative": every reward on the way.
-        noise: standard deviation of the reward noise, reward units. None or 0 if unknown, then it is learned.
+        noise: standard deviation of the reward noise, reward units. None or 0 if unknown, then it is learned. With
+            several objectives, 0 says that values are exact: the front is of the values told, not of posterior means.
         budget: number of trials, if known. A short run has a shorter initial design. A longer one ends with questions
             that are asked again if answers are noisy.
         parallel: number of trials that are evaluated at a time.
@@ -196,6 +197,7 @@ def auto(
     if (rule := _objectives(objectives, reference)) is not None:
         _check_alone(context=context, reward=reward, cost=cost, like=like, slate=slate, regret=regret, answers=answers)
         of = auto(domain, noise=noise, constraints=_count(constraints), world=world, answers=answers, parallel=parallel)
+        rule = replace(rule, exact=noise is not None and not noise)
         return _with_rules(_for_front(of, rule, start=_start(domain, budget, parallel)), pruning=pruning)
     std, is_known, parallel = _checked(domain, context, noise, parallel, world, answers)
     cumulative, (count, part, limited, rules) = _counts_all(regret, context, reward, cost), _limits(constraints)

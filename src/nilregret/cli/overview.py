@@ -107,7 +107,7 @@ def front_json(study: Study, reference: Any = None) -> dict[str, Any]:
     columns = study.replica.roster.columns
     return {
         "objectives": objectives_json(study), "trials": [with_history(each) | columns(each) for each in front.trials],
-        **matrices, "hypervolume": front.hypervolume,
+        **matrices, "hypervolume": front.hypervolume, "left_out": front.left_out, "note": front.note,
         "reference": front.reference.tolist() if np.isfinite(front.reference).all() else None,
     }  # fmt: skip
 
@@ -149,7 +149,8 @@ def front_facts(front: dict[str, Any]) -> list[tuple[str, object]]:
     volume = f"{figure(front['hypervolume'])} beyond {figure(dict(zip(names, front['reference'], strict=True)))}"
     number = front.get("recommended")
     recommended = None if number is None else f"trial {number}"
-    return [("front", many(len(front["trials"]), "trial")), ("hypervolume", volume), ("recommended", recommended)]
+    size = "; ".join(filter(None, (many(len(front["trials"]), "trial"), front["note"])))
+    return [("front", size), ("hypervolume", volume), ("recommended", recommended)]
 
 
 def value_names(study: Study) -> Sequence[str]:

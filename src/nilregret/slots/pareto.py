@@ -11,11 +11,11 @@ from typing import Any, Literal, final
 
 import numpy as np
 
-from .._utils.checks import LARGEST_REWARD, LONGEST_NAME, Array, integer, many, number, one_of, settle, shown
-from .._utils.dataclass import replace
+from .._utils.checks import LARGEST_REWARD, LONGEST_NAME, Array, flag, integer, many, number, one_of, settle, shown
+from .._utils.dataclass import field, replace
 from ..domains.search.boxes import AcquisitionFunction
 from ..errors import InvalidInput
-from ..serialize import description
+from ..serialize import LATER, description
 from .acquisition import PointView, TableView
 from .base import Part, Policy
 from .constraints import Constraints, EveryRound
@@ -43,6 +43,7 @@ class Pareto(Constraints):
             measured from there. None stands for a point that follows from the answers so far
             (`nilregret.theory.fronts.reference_point`).
         rule: how the constraints count, as of `EveryRound`. "probability" is for scores that are logarithms.
+        exact: True if values are told without noise. The front is then of the values told, not of posterior means.
         count: k - 1 + m, the number of outputs besides the first. It follows from the others.
 
     >>> import nilregret as nr
@@ -57,6 +58,7 @@ class Pareto(Constraints):
     limits: int = 0
     reference: tuple[float, ...] | None = None
     rule: Literal["optimistic", "probability"] = "probability"
+    exact: bool = field(default=False, metadata=LATER)
 
     def __post_init__(self) -> None:
         why = "It is the number of objectives. A single one is a reward, and needs no front."
@@ -66,7 +68,7 @@ class Pareto(Constraints):
             raise InvalidInput(
                 f"`count` is {self.count!r}: it follows from `objectives` and `limits`, so leave it out."
             )
-        settle(self, objectives=count, limits=limits, count=count - 1 + limits)
+        settle(self, objectives=count, limits=limits, count=count - 1 + limits, exact=flag("exact", self.exact))
         settle(self, rule=one_of("rule", self.rule, ["optimistic", "probability"]))
         if self.names is not None:
             settle(self, names=checked_names(self._of_each("names", self.names)))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import compress
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from .._utils.checks import LARGEST_REWARD, Array, IndexArray, nearest, number, shown
+from .._utils.checks import LARGEST_REWARD, Array, IndexArray, many, nearest, number, shown
 from .._utils.numerals import numeral, percent
 from ..errors import InvalidInput, TrialError
 from ..policy.state import State
 from ..storage.record import Trial
 from ..theory.fronts import hypervolume, non_dominated, reference_point
-from .best import answered_trials, is_noisy, within_limits
+from .best import answered_trials, is_noisy, told_front, within_limits
 from .direction import AnyPolicy, AnyState, Goal, goals_in, signs_of, told_envelope
 
 LEAST_SHARE = 1e-6  # of the rounds, below which a point is not in a mix
@@ -32,6 +33,9 @@ class Front(NamedTuple):
             the values told if fits have found no noise.
         reference: the worst value of each objective that counts, `(k,)`: that of the policy, or one that follows from
             the answers. The volume is 0 without any answer.
+        left_out: number of trials that no other beats in the values told, and that are not on the front.
+
+    If the policy says that values are exact, the means and bounds are the values told, and `std` is 0.
     """
 
     trials: list[Trial]
@@ -41,6 +45,13 @@ class Front(NamedTuple):
     upper: Array
     hypervolume: float
     reference: Array
+    left_out: int = 0
+
+    @property
+    def note(self) -> str:
+        """Number of trials that are left out though no other beats them as told, or an empty text."""
+        n, are = self.left_out, "is" if self.left_out == 1 else "are"
+        return f"by posterior means: {many(n, 'trial')} that no other beats as told {are} left out as noise" * bool(n)
 
 
 class Mix(NamedTuple):
@@ -138,7 +149,8 @@ def front_of(
     signs = signs_of(goals)
     rule = cast(Any, policy).constraints
     given = rule.reference if reference is None else _given(reference, policy.objective_names)
-    each, means = compared(policy, cast(State, state), trials)
+    answered, each = _eligible(policy, cast(State, state), trials)
+    means = _values(policy, cast(State, state), answered, each)
     found = _in_order(means, len(goals))
     if given is not None:
         corner = signs * np.asarray(given)
@@ -146,33 +158,53 @@ def front_of(
         corner = reference_point(means, means[found]) if len(found) else np.full(len(goals), np.nan)
     volume = hypervolume(means[found], corner) if len(found) else 0.0
     best = [each[i] for i in found]
-    return Front(best, *_shown(goals, cast(State, state), best), volume, signs * corner)
+    on = {trial.point.tobytes() for trial in best}
+    left_out = sum(trial.point.tobytes() not in on for trial in told_front(answered, goals))
+    if rule.exact and not is_noisy(answered):
+        told = signs * means[found]
+        bounds = told, np.zeros_like(told), told, told
+    else:
+        bounds = _shown(goals, cast(State, state), best)
+    return Front(best, *bounds, volume, signs * corner, left_out)
 
 
 def compared(policy: AnyPolicy, state: State, trials: Iterable[Trial]) -> tuple[list[Trial], Array]:
     """Returns the answered trials that may be on the front, one for each point, and the values compared, `(n, k)`.
 
-    These are posterior means. If fits have found no noise, and none was seen, they are the values told. Otherwise means
-    that differ by rounding would put trials on the front that another one beats. All objectives are maximised.
+    These are posterior means. If the policy says that values are exact, or fits have found no noise, and none was seen,
+    they are the values told. Otherwise means that differ by rounding would put trials on the front that another one
+    beats. All objectives are maximised.
 
-    Left out are trials that were told to violate a constraint, or of which the model takes one to be violated, if there
-    are others.
+    Left out are trials that were told to violate a constraint. If values are not exact, those of which the model takes
+    one to be violated are left out too, if there are others.
     """
+    answered, each = _eligible(policy, state, trials)
+    return each, _values(policy, state, answered, each)
+
+
+def _eligible(policy: AnyPolicy, state: State, trials: Iterable[Trial]) -> tuple[list[Trial], list[Trial]]:
+    """Returns the answered trials that may be on the front, and the first of them at each point."""
     try:
         answered = within_limits(policy, answered_trials(state, trials))
     except TrialError:
         answered = []
     answered = [trial for trial in answered if trial.constraints is None or trial.feasible]
     each = list({trial.point.tobytes(): trial for trial in reversed(answered)}.values())[::-1]
-    inside = state.inside(each) if each else None
+    exact = cast(Any, policy).constraints.exact and not is_noisy(answered)
+    inside = state.inside(each) if each and not exact else None
     if inside is not None and inside.any():
-        each = [trial for trial, is_inside in zip(each, inside, strict=True) if is_inside]
+        kept = {trial.point.tobytes() for trial in compress(each, inside)}
+        answered, each = ([t for t in some if t.point.tobytes() in kept] for some in (answered, each))
+    return answered, each
+
+
+def _values(policy: AnyPolicy, state: State, answered: list[Trial], each: list[Trial]) -> Array:
+    """Returns the values that are compared, `(n, k)`."""
     if not each:
-        return each, np.zeros((0, policy.objective_count))
-    if state.tells_exactly and not is_noisy(answered):
-        told = np.array([trial.values for trial in each])
-        return each, signs_of(goals_in(policy, "maximize")) * told
-    return each, state.objective_means(each)
+        return np.zeros((0, policy.objective_count))
+    if (cast(Any, policy).constraints.exact or state.tells_exactly) and not is_noisy(answered):
+        return np.asarray(signs_of(goals_in(policy, "maximize")) * np.array([trial.values for trial in each]))
+    return state.objective_means(each)
 
 
 def _in_order(means: Array, k: int) -> IndexArray:

@@ -116,7 +116,10 @@ class Result(Generic[D]):
 
     @property
     def front(self) -> list[Trial[D]]:
-        """The trials that no other one beats, of several objectives: the best of each first (see `Study.front`)."""
+        """The trials that no other one beats in the posterior means: the best of each objective first.
+
+        It is a property, and `Study.front()` a method with the same trials.
+        """
         return self.study.front()
 
     def best(self, weights: Any = None) -> Trial[D]:
@@ -324,6 +327,7 @@ class Result(Generic[D]):
         if not found.trials:
             return ["front: no trial yet" if self.feasible is None else "front: no trial, as nothing was feasible"]
         lines = [f"front: {many(len(found.trials), 'trial')}, hypervolume {briefly(found.hypervolume)}"]
+        lines += [f"front {found.note}"] * bool(found.note)
         leads = dict[int, list[str]]()
         for name, goal, means in zip(names, self.study.goals, found.mean.T, strict=True):
             leads.setdefault(int(means.argmax() if goal == "maximize" else means.argmin()), []).append(name)

@@ -250,7 +250,7 @@ async def front(service: Service, request: ParsedRequest) -> ASGIApp:
         return m.Front(
             objectives_said(worker.stored), in_full(service, worker, [trial.number for trial in found.trials]),
             rows(found.mean), rows(found.std), rows(found.lower), rows(found.upper), finite(found.hypervolume),
-            listed(found.reference),
+            listed(found.reference), found.left_out,
         )  # fmt: skip
 
     return json_of(await worker.read(seen))

@@ -567,6 +567,7 @@ class Front(Reply, frozen=True):
     reference: Annotated[
         list[float | None], Meta(description="A value of each objective, which is worse than the front.")
     ]
+    left_out: Annotated[int, Meta(description="Decisions that no other beats as told, left out as noise.")] = 0
 
 
 class Feasibility(Reply, frozen=True):

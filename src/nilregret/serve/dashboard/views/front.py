@@ -140,7 +140,8 @@ def _pictures(study: Study, found: Front, chosen: Trial | None) -> list[Picture]
         return [empty(TITLE, NO_FRONT)]
     *pairs, panel = front_panels(study, found, chosen=chosen)
     named = "" if chosen is None else f" The weights choose trial {chosen.number}."
-    summary = f"{many(len(found.trials), 'trial')}. {WHAT}{named}"
+    left_out = f" The front is {found.note}." if found.note else ""
+    summary = f"{many(len(found.trials), 'trial')}. {WHAT}{left_out}{named}"
     up = " On each axis, up is better." * (len(names_of(study)) > 2)
     return [_drawn(TITLE, summary + up, panel), *(_drawn(*_of_pair(each), each) for each in pairs)]
 
