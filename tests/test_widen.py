@@ -406,7 +406,7 @@ def test_minimize_names_the_way_into_a_changed_space_and_goes_on_there(tmp_path)
     new = nr.Space(**WIDER)
     given = {"storage": url, "name": "a", "progress": False}
     nr.minimize(objective, SPACE, trials=6, **given)
-    with pytest.raises(nr.NoRegretError, match=r"`rate` was Float.*widen"):
+    with pytest.raises(nr.NoRegretError, match=r"domain\.rate\.high \(1\.0 then, 4\.0 now\).*widen"):
         nr.minimize(objective, new, trials=8, **given)
     with pytest.raises(nr.NoRegretError, match="widen"):
         nr.Study(nr.auto(new), goal="minimize", storage=url, name="a")
