@@ -11,7 +11,7 @@ import nilregret as nr
 from nilregret import algorithms, environments
 from nilregret.simulation import runner
 from nilregret.simulation import runner as batches
-from nilregret.simulation.results import Run
+from nilregret.simulation.metrics import Run
 from nilregret.slots import described, envelope, explore, scores
 
 from .marks import nightly

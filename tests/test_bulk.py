@@ -15,9 +15,8 @@ from nilregret.client import Client as Service
 from nilregret.serve.api import bulk
 from nilregret.serve.auth import bodies
 from nilregret.serve.auth.caller import OPERATOR
-from nilregret.serve.wire.limits import Limits
 from nilregret.serve.wire.problems import Problem
-from nilregret.serve.wire.settings import Settings
+from nilregret.serve.wire.settings import Limits, Settings
 from nilregret.storage import MemoryStorage, SqlStorage
 from nilregret.testing.serving import Serving
 

@@ -20,7 +20,7 @@ from nilregret.serve.auth.middleware import AccessMiddleware
 from nilregret.serve.auth.origin_checks import bound_to
 from nilregret.serve.auth.tokens import SESSION_SECONDS, Tokens
 from nilregret.serve.dashboard.pages import ROUTES
-from nilregret.serve.wire.limits import Limits
+from nilregret.serve.wire.settings import Limits
 from nilregret.storage import MemoryStorage, SqlStorage
 
 from .asgi import ask

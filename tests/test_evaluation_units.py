@@ -11,7 +11,7 @@ from nilregret.evaluation.slates import evaluate_slates
 from nilregret.serve.api.evaluations import _reply
 from nilregret.serve.dashboard.views.comparison import compare
 from nilregret.serve.dashboard.views.value_of_learning import value_view
-from nilregret.study.units import correlation, earlier, error_of_mean, shared_of, units_of, visits
+from nilregret.study.visits import correlation, earlier, error_of_mean, shared_of, units_of, visits
 
 
 def sticky_log(seed, units=60, visits=10, alike=0.5, rates=(0.3, 0.5)):

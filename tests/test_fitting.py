@@ -9,7 +9,7 @@ from sklearn.gaussian_process import kernels as sk
 
 import nilregret as nr
 from nilregret import serialize
-from nilregret.gp import descent, fitting, likelihood
+from nilregret.gp import fitting, likelihood
 from nilregret.gp import likelihood as priors
 from nilregret.testing.driver import central_differences
 
@@ -186,9 +186,9 @@ def test_without_the_core_of_scipy_a_fit_is_equal_to_the_bit(monkeypatch):
         return [nr.gp.fit(kernel, X, y, noise=0.1, fit_noise=known, bounds=bounds) for known, bounds in cases]
 
     cases = [(True, {}), (False, {"lengthscale": (0.1, 1.0)}), (False, {"lengthscale": (1, 1), "scale": (1, 1)})]
-    assert descent._core() is not None
+    assert fitting._core() is not None
     expected = fits()
-    monkeypatch.setattr(descent, "_core", lambda: None)
+    monkeypatch.setattr(fitting, "_core", lambda: None)
     assert fits() == expected
 
 

@@ -10,9 +10,9 @@ import pytest
 import nilregret as nr
 from nilregret._utils.randomness import Draws, Randomness
 from nilregret.errors import InvalidInput
-from nilregret.slots.acquisition import Known
 from nilregret.slots.envelope import Envelope
 from nilregret.slots.front_scores import REACH_ON_ARMS
+from nilregret.slots.scores import Known
 from nilregret.theory.fronts import boxes, log_ehvi, non_dominated, reference_point
 
 SCORES = [

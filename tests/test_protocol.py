@@ -7,7 +7,7 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT as READ_AHEAD
 from uvicorn.server import ServerState
 
 from nilregret.serve.http.protocol import MOST_PIPELINED, configured
-from nilregret.serve.wire.limits import Limits
+from nilregret.serve.wire.settings import Limits
 
 GET = b"GET /%s HTTP/1.1\r\nHost: a\r\n\r\n"
 POST = b"POST /a HTTP/1.1\r\nHost: a\r\n"

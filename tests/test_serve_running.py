@@ -85,7 +85,7 @@ def test_what_is_no_request_is_refused_and_who_is_silent_is_cut_off(folder):
     script = (
         "import sys; from nilregret.serve.http import server as running\n"
         "from nilregret.serve.wire.settings import Settings\n"
-        "from nilregret.serve.wire.limits import Limits\n"
+        "from nilregret.serve.wire.settings import Limits\n"
         "limits = Limits(header_seconds=1.0, body_seconds=1.0, connections=8)\n"
         "service = running.Service('sqlite:///a.db', '127.0.0.1', Settings(limits=limits))\n"
         "listener = running.listening('127.0.0.1', 0)\n"

@@ -17,8 +17,8 @@ from nilregret.serve.auth.middleware import AccessMiddleware
 from nilregret.serve.auth.origin_checks import Names, bound_to
 from nilregret.serve.auth.tokens import Tokens
 from nilregret.serve.dashboard import error_page
-from nilregret.serve.wire.limits import ConcurrencyLimit, Limits, TokenBuckets
 from nilregret.serve.wire.problems import HANDLERS, Problem, problem_of
+from nilregret.serve.wire.settings import ConcurrencyLimit, Limits, TokenBuckets
 from nilregret.storage import MemoryStorage, SqlStorage
 
 from .asgi import ask, spoken
@@ -497,7 +497,7 @@ def test_one_caller_cannot_use_up_what_is_there_for_others():
 
 
 def test_buckets_fill_and_the_oldest_callers_are_forgotten(monkeypatch):
-    from nilregret.serve.wire import limits as rates
+    from nilregret.serve.wire import settings as rates
 
     monkeypatch.setattr(rates, "MOST_CALLERS", 10)
     now = [0.0]

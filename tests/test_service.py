@@ -11,9 +11,8 @@ import pytest
 import nilregret as nr
 from nilregret.serve.watch.metrics import regret_bound
 from nilregret.serve.wire.decision_ids import IdempotentRequest
-from nilregret.serve.wire.limits import Limits
 from nilregret.serve.wire.problems import Problem
-from nilregret.serve.wire.settings import Settings
+from nilregret.serve.wire.settings import Limits, Settings
 from nilregret.serve.work.events import Stream
 from nilregret.slots.explore import UniformExploration
 from nilregret.storage import MemoryStorage, SqlStorage

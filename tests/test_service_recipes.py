@@ -9,9 +9,8 @@ import pytest
 
 import nilregret as nr
 from nilregret.algorithms import registry
-from nilregret.serve.api.memory_limits import check_posterior
-from nilregret.serve.wire.limits import Limits
-from nilregret.serve.wire.settings import Settings
+from nilregret.serve.api.size_limits import check_posterior
+from nilregret.serve.wire.settings import Limits, Settings
 from nilregret.slots.change_detection import DriftBank
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.slots.lengthscales import LengthscaleBank

@@ -7,8 +7,7 @@ import pytest
 import nilregret as nr
 from nilregret.client import AsyncClient
 from nilregret.client import Client as Remote
-from nilregret.serve.wire.limits import Limits
-from nilregret.serve.wire.settings import Settings
+from nilregret.serve.wire.settings import Limits, Settings
 from nilregret.storage import MemoryStorage
 from nilregret.testing.serving import Serving
 

@@ -164,7 +164,7 @@ def test_who_comes_when_too_many_wait_is_told_so():
 
 
 def test_too_many_decisions_that_wait_for_an_answer():
-    from nilregret.serve.wire.limits import Limits
+    from nilregret.serve.wire.settings import Limits
 
     with Client(MemoryStorage(), settings=Settings(limits=Limits(pending=4))) as client:
         client.put(AT, {"policy": plain(POLICY)})

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import nilregret as nr
 from nilregret.__main__ import main
 from nilregret.environments.delays import FixedDelay, PoissonDelay
-from nilregret.papers.verma import rules, synthetic, tables, tuning, widths
+from nilregret.papers.verma import synthetic, tables, tuning, widths
 from nilregret.study.curves import Curves
 
 SHAPES = {"svm": (1681, 2), "lr": (1183, 3), "cnn": (384, 3), "growing": (441, 2)}
@@ -108,10 +108,10 @@ def test_a_split_keeps_the_shares_of_the_classes():
 
 
 def test_rules_are_those_of_the_paper():
-    made = rules.rules(
-        [*rules.UCB, *rules.TS], synthetic.ARMS, synthetic.KNOWN, noise=0.01, m=20.0, regularization=0.01
+    made = synthetic.rules(
+        [*synthetic.UCB, *synthetic.TS], synthetic.ARMS, synthetic.KNOWN, noise=0.01, m=20.0, regularization=0.01
     )
-    assert list(made) == [*rules.UCB, *rules.TS]
+    assert list(made) == [*synthetic.UCB, *synthetic.TS]
     for name, policy in made.items():
         assert policy.regularization == 0.01
         assert policy.prior_mean == 0.0
@@ -120,14 +120,16 @@ def test_rules_are_those_of_the_paper():
         trials = study.ask(count=3)
         recent = study.predict(np.array([trial.point for trial in trials]))[1].sum()
         assert study.width == pytest.approx(1.0 + (recent if name.endswith("SDF") else 0.0))
-    kinds = [type(made[name].pending).__name__ for name in rules.UCB]
-    assert kinds == [type(made[name].pending).__name__ for name in rules.TS] == ["Censored", "Ignored", "Hallucinated"]
-    assert rules.window(PoissonDelay(10.0)) == 20.0
-    assert rules.window(FixedDelay(10.0)) == 10.0
+    kinds = [type(made[name].pending).__name__ for name in synthetic.UCB]
+    assert (
+        kinds == [type(made[name].pending).__name__ for name in synthetic.TS] == ["Censored", "Ignored", "Hallucinated"]
+    )
+    assert synthetic.window(PoissonDelay(10.0)) == 20.0
+    assert synthetic.window(FixedDelay(10.0)) == 10.0
 
 
 def test_functions_fill_the_unit_interval():
-    f = rules.scaled_sample(synthetic.ARMS, synthetic.LENGTHSCALE, 3)
+    f = synthetic.scaled_sample(synthetic.ARMS, synthetic.LENGTHSCALE, 3)
     assert (f.values.min(), f.values.max()) == (0.0, 1.0)
     assert len(synthetic.ARMS) == 1000
 
@@ -136,7 +138,7 @@ def test_before_the_first_answer_regret_is_that_of_the_worst_point():
     arms = nr.Arms.grid(0, 1, 5)
     env = nr.Environment(lambda x: x[:, 0], domain=arms, delay=2)
     run = nr.simulate(nr.algorithms.greedy_variance(arms, nr.SquaredExponential(0.1), noise=0.1), env, 6)
-    shown = rules.known_regret(1.0)(run)
+    shown = synthetic.known_regret(1.0)(run)
     np.testing.assert_array_equal(shown[:2], [1.0, 1.0])
     np.testing.assert_array_equal(shown[2:], run.simple_regret[2:])
 
@@ -146,9 +148,9 @@ def test_sentences_about_a_round():
     noise = np.array([[0.01], [-0.01], [0.01]])
     shown = Curves(x=x, lines={"a": np.array([[3.0, 1.0, 2.0]]) + noise, "b": np.array([[3.0, 2.0, 1.0]]) - noise},
                    x_label="x", y_label="y", title="t")  # fmt: skip
-    assert rules.smaller(shown, "a", ["b"], at=20.0, text="").holds
-    assert not rules.smaller(shown, "a", ["b"], at=30.0, text="").holds
-    assert "At round 30." in rules.smaller(shown, "a", ["b"], at=99.0, text="").text
+    assert synthetic.smaller(shown, "a", ["b"], at=20.0, text="").holds
+    assert not synthetic.smaller(shown, "a", ["b"], at=30.0, text="").holds
+    assert "At round 30." in synthetic.smaller(shown, "a", ["b"], at=99.0, text="").text
     assert not synthetic._larger_is_worse(shown).holds
     worse = Curves(
         x=x, lines={"5": 1.0 + noise + 0 * x, "10": 2.0 + noise * x, "20": 4.0 - noise * x}, x_label="", y_label=""
@@ -186,5 +188,5 @@ def test_widths_are_equal(thompson):
 
 
 def test_figures_are_listed_in_the_order_of_their_pages():
-    names = [figure.name.removeprefix("verma-") for figure in rules.PAPER.figures]
+    names = [figure.name.removeprefix("verma-") for figure in synthetic.PAPER.figures]
     assert [name[0] for name in names] == list("111155" + "2" * 8 + "3" * 4 + "4" * 4 + "esc")

@@ -17,7 +17,7 @@ from bench import quiet
 import nilregret as nr
 from nilregret.evaluation.estimators import gain_interval, mean_interval
 from nilregret.serve.dashboard.views.comparison import compare
-from nilregret.study.units import error_of_mean
+from nilregret.study.visits import error_of_mean
 
 RATES, ALIKE, UNITS, GREEDY, DELTA = np.array([0.1, 0.2, 0.3]), 0.3, 200, 0.8, 0.05
 VISITS = (1, 2, 5, 10, 20, "1 to 20")

@@ -28,7 +28,7 @@ LATE = 0.2  # seconds after which a request that is broken is taken for one that
 SERVER = """
 import sys
 from nilregret.serve.http import server as running
-from nilregret.serve.wire.limits import Limits
+from nilregret.serve.wire.settings import Limits
 from nilregret.serve.wire.settings import Settings
 limits = Limits(per_second=1e9, burst=1e9, strangers_per_second=1e9, strangers_burst=1e9, header_seconds=5.0,
                 body_seconds=5.0, body_bytes=1 << 20)

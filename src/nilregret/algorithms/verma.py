@@ -15,8 +15,17 @@ from ..slots.memory import RestartDoubling
 from ..slots.pending import Censored
 from ..slots.scores import Score, ThompsonSample, UpperConfidenceBound
 from ..slots.widths.delayed import CensoredBounds, CensoredWidth
-from .arguments import checked_noise, chosen_gain, chosen_width, is_other, ridge_for_horizon
-from .definition import Slots, algorithm, build, given
+from .definition import (
+    Slots,
+    algorithm,
+    build,
+    checked_noise,
+    chosen_gain,
+    chosen_width,
+    given,
+    is_other,
+    ridge_for_horizon,
+)
 
 
 @algorithm(

@@ -1,21 +1,28 @@
-"""The client of a service, and its studies with the verbs of `Study`."""
+"""The client of a service, and its studies with the verbs of `Study`. Rows of a table are sent as JSON lines."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, Literal, Self, final, overload
 from urllib.parse import quote
 
 import msgspec
+import numpy as np
 import numpy.typing as npt
 
-from .._utils.checks import Array, integer, study_name
+from .._utils.checks import Array, integer, many, shown, study_name
+from .._utils.files import bytes_of
+from .._utils.logs import Row
+from .._utils.tables import NESTED, Table, given_table, is_missing, table_in
 from ..algorithms.schema import table_of
 from ..domains.domain import Space
-from ..errors import warn
+from ..errors import InvalidInput, warn
 from ..evaluation.estimators import Estimator
 from ..serialize import from_plain
 from ..serve.wire import change_messages as c
@@ -25,7 +32,6 @@ from ..serve.wire.messages import segment
 from ..study.direction import AnyPolicy, Goal
 from ..study.play_rewards import answer_entries, listed_answers
 from ..study.visits import sticky_of
-from .rows import Rows
 from .session import (  # fmt: skip
     Context,
     Points,
@@ -41,6 +47,79 @@ from .session import (  # fmt: skip
     plain,
     reward_of,
 )
+
+PART = 500  # rows that are sent together
+
+
+@final
+class Rows:
+    """The rows of a table as JSON lines. Each iteration yields all of them.
+
+    Args:
+        table: path of a file, a data frame, a mapping of columns or a list of dicts.
+
+    Attributes:
+        key: a name of the content of a file, or None.
+
+    Raises:
+        InvalidInput: nothing can be read.
+    """
+
+    def __init__(self, table: Any) -> None:
+        self.key: str | None = None
+        if isinstance(table, str | Path):
+            data = bytes_of(table)
+            self.key = f"content {hashlib.sha256(data).hexdigest()}"
+            found = table_in(data, str(table))
+        else:
+            found = given_table("table", table)
+        columns = {name: found.values(name) if name in NESTED else cells for name, cells in found.columns.items()}
+        self._table = Table(found.called, columns)
+
+    def __iter__(self) -> Iterator[bytes]:
+        part = []
+        for number, row in enumerate(self._table.rows(), start=1):
+            part.append(msgspec.json.encode(self._checked(row, number), enc_hook=_plain) + b"\n")
+            if len(part) == PART:
+                yield b"".join(part)
+                part = []
+        yield b"".join(part)
+
+    def _checked(self, row: Row, number: int) -> Row:
+        """Returns a row with None in empty cells. JSON would write an infinite number as a missing one."""
+        found = {name: None if is_missing(value) else value for name, value in row.items()}
+        for name, value in found.items():
+            if isinstance(value, float) and math.isinf(value):
+                raise InvalidInput(
+                    f"Row {number} of {self._table.called} has {value} in column {name}: it must be finite."
+                )
+        return found
+
+    def cautions(self, said: m.ObservationsTaken) -> list[str]:
+        """Returns sentences about what a service has taken of the rows."""
+        found, called = [], self._table.called
+        if not said.new:
+            found.append(
+                f"All {many(said.rows, 'row')} of {called} are on record already, under the same key. Nothing was "
+                "recorded again. If they are new decisions, pass a `key` of their own."
+            )
+        if not said.recorded:
+            found.append(f"No row of {called} has a reward, so nothing was recorded.")
+        if said.unread:
+            found.append(f"{called} has columns that were not read: {', '.join(map(shown, said.unread))}.")
+        if 0 < said.without_propensity < said.recorded:
+            found.append(
+                f"{said.without_propensity:,} of {many(said.recorded, 'row')} have no propensity. Such rows teach the "
+                "policy, and `evaluate` leaves them out."
+            )
+        return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise InvalidInput(f"A cell of the table is {shown(value)}, which is no value of JSON.")
+
 
 MOST_ITEMS = 1000  # answers of one request
 ExportKind = Literal["jsonl", "csv", "arrow", "parquet"]

@@ -1,6 +1,5 @@
 """Simulated environments, and functions to make them of."""
 
-from .constrained_problems import ConstrainedProblem, data_rates, small_feasible_region
 from .data.datasets import (
     METR_LA_WORKING_DAYS,
     intel_lab,
@@ -22,7 +21,16 @@ from .rkhs_functions import (
     rkhs_function,
     rkhs_posterior_mean,
 )
-from .standard_functions import KnownFunction, branin, hartmann3, hartmann6, rosenbrock
+from .standard_functions import (
+    ConstrainedProblem,
+    KnownFunction,
+    branin,
+    data_rates,
+    hartmann3,
+    hartmann6,
+    rosenbrock,
+    small_feasible_region,
+)
 from .true_outputs import ArmFunction, Drifting, even_changes, random_changes
 
 __all__ = [

@@ -9,7 +9,7 @@ import numpy as np
 from .._utils.checks import Array, IndexArray, many, shown
 from .._utils.dataclass import dataclass
 from .._utils.numerals import exact, numeral
-from ..study.units import error_of_mean, sum_of_squares, visits
+from ..study.visits import error_of_mean, sum_of_squares, visits
 from .estimators import Interval, bounded_interval
 from .log import Log
 

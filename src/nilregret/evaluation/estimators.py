@@ -20,7 +20,7 @@ import numpy as np
 
 from .._utils.checks import Array, IndexArray
 from .._utils.randomness import Draws
-from ..study.units import sums
+from ..study.visits import sums
 
 Estimator = Literal["snips", "dr", "ips", "switch", "model"]
 ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)

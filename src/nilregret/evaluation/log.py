@@ -17,7 +17,7 @@ from .._utils.logs import AMONG, COUNTED
 from .._utils.numerals import exact
 from .._utils.tables import REWARDS, Table
 from ..errors import InvalidInput
-from ..study.units import units_of
+from ..study.visits import units_of
 
 if TYPE_CHECKING:
     from ..study.study import Study

@@ -41,7 +41,7 @@ from .._utils.tables import Table, given_table
 from ..errors import InvalidInput, warn
 from ..policy.policy import Policy
 from ..study.study import Study
-from ..study.units import error_of_mean, units_of
+from ..study.visits import error_of_mean, units_of
 from .estimators import effective_sample_size
 from .log import UNIT, coded, column, contexts_of
 from .slate_laws import Next, Slate, slates_of_study

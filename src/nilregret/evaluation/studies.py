@@ -14,7 +14,7 @@ from ..policy.policy import Policy
 from ..storage.trial import Trial, metric_names
 from ..study.cautions import CONTINUUM
 from ..study.study import Study
-from ..study.units import trial_units
+from ..study.visits import trial_units
 from ..study.waiting import counted_trials
 from .log import WAITING, Log, checked
 

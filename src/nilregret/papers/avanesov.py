@@ -24,8 +24,7 @@ from ..domains.domain import Arms
 from ..environments import Environment, even_changes, gp_sample
 from ..kernels import Matern
 from ..policy.policy import Policy
-from ..simulation.metrics import detections
-from ..simulation.results import Run
+from ..simulation.metrics import Run, detections
 from ..simulation.runner import simulate
 from ..study.curves import Curves, Interval, interval
 from .figure import (

@@ -30,7 +30,7 @@ from .._utils.numerals import numeral
 from .._utils.process_setting import one_thread
 from ..environments import Environment
 from ..errors import InvalidInput, NoRegretWarning
-from ..simulation.results import Run
+from ..simulation.metrics import Run
 from ..simulation.runner import IDLE, simulate_all
 from ..slots.objective import SATURATED
 from ..study.curves import Curves, Interval, Panel, interval

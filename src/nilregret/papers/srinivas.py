@@ -33,7 +33,7 @@ from ..errors import MissingData
 from ..gp.information_gain import GreedyDesign, Spectrum
 from ..kernels import Empirical, Kernel, Linear, Matern, SquaredExponential
 from ..policy.policy import Policy
-from ..simulation.results import Run
+from ..simulation.metrics import Run
 from ..study.curves import Curves
 from ..theory.rates import information_gain_rate
 from .figure import Job, Paper, Result, Statement, World, average_regret, below, coincide, compare, kept_rounds

@@ -14,9 +14,8 @@ import numpy as np
 from .._utils.checks import Array
 from .._utils.randomness import Randomness, Rng
 from ..domains.search.boxes import AcquisitionFunction
-from ..slots.acquisition import PointView, TableView
 from ..slots.envelope import Envelope, Symmetric
-from ..slots.scores import ExpectedImprovement, Score, UpperConfidenceBound
+from ..slots.scores import ExpectedImprovement, PointView, Score, TableView, UpperConfidenceBound
 from .decide import pose
 from .engines import Units
 from .state import State

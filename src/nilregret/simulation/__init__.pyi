@@ -4,6 +4,6 @@ from .. import environments as environments
 from ..environments import Environment as Environment
 from .compare_policies import Comparison as Comparison
 from .compare_policies import compare as compare
-from .results import Run as Run
+from .metrics import Run as Run
 from .runner import replicate as replicate
 from .runner import simulate as simulate

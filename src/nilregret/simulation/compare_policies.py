@@ -20,7 +20,7 @@ from ..environments import Environment
 from ..errors import InvalidInput, NoRegretError, NoRegretWarning, needs, printable, warn
 from ..study.curves import Interval, carried_by, interval, standard_error
 from ..study.direction import AnyPolicy, check_policy
-from .results import Run
+from .metrics import Run
 from .runner import MOST_ROUNDS, by_seed, check_fit, checked_seeds, replicated, simulated
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from ..study.direction import AnyPolicy, has_channels
 from ..study.inputs import Inputs
 from ..study.play_rewards import Rewards
 from ..study.study import Study
-from .results import Columns, Entries, Run
+from .metrics import Columns, Entries, Run
 
 
 class Played(NamedTuple):

@@ -24,8 +24,8 @@ from ..policy.policy import Policy
 from ..slots.switching import Switching
 from ..study.cautions import NOISE, UNWANTED
 from ..study.direction import AnyPolicy, check_policy
+from .metrics import Run
 from .one_run import Simulation, simulate_lazily
-from .results import Run
 from .together import ManyWorlds
 
 MOST_SEEDS = 256  # The most seeds whose environments are in memory at once.

@@ -29,13 +29,13 @@ from ..gp.information_gain import GreedyDesign
 from ..gp.low_rank_arms import ArmBeliefs, LowRankPosterior
 from ..policy.engines import table
 from ..policy.policy import Policy
-from ..slots.acquisition import TableView
 from ..slots.envelope import Envelope, Progress, Symmetric, Width, Window
+from ..slots.scores import TableView
 from ..storage.trial import Trial
 from ..study.cautions import FIRST, Answered, cautions, next_check, suspicious
 from ..study.inputs import Inputs
+from .metrics import Run
 from .one_run import LateAnswers, Told
-from .results import Run
 
 
 @final

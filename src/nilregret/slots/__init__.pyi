@@ -8,9 +8,6 @@ from ..theory.penalties import PenaltyFunction as PenaltyFunction
 from ..theory.penalties import PowerPenalty as PowerPenalty
 from ..theory.series import EvenSeries as EvenSeries
 from ..theory.series import PowerSeries as PowerSeries
-from .acquisition import AcquisitionContext as AcquisitionContext
-from .acquisition import PointView as PointView
-from .acquisition import TableView as TableView
 from .base import Part as Part
 from .change_detection import DriftBank as DriftBank
 from .change_detection import EDetector as EDetector
@@ -90,14 +87,17 @@ from .rewards import Bernoulli as Bernoulli
 from .rewards import Bounded as Bounded
 from .rewards import Poisson as Poisson
 from .safe import Safe as Safe
+from .scores import AcquisitionContext as AcquisitionContext
 from .scores import ExpectedImprovement as ExpectedImprovement
 from .scores import GaussianDraws as GaussianDraws
+from .scores import PointView as PointView
 from .scores import PointwiseScore as PointwiseScore
 from .scores import PosteriorDeviation as PosteriorDeviation
 from .scores import PosteriorMean as PosteriorMean
 from .scores import ProbabilityOfImprovement as ProbabilityOfImprovement
 from .scores import RandomisedBound as RandomisedBound
 from .scores import Score as Score
+from .scores import TableView as TableView
 from .scores import ThompsonSample as ThompsonSample
 from .scores import UpperConfidenceBound as UpperConfidenceBound
 from .silence import Exposed as Exposed

@@ -41,7 +41,6 @@ from ..errors import InvalidInput
 from ..kernels import Kernel, check_kernel
 from ..serialize import description
 from ..storage.record import Trial
-from .acquisition import PointView, TableView
 from .base import Part, Policy
 from .envelope import Confidence, ConstantWidth, DualState, Envelope, Expected
 from .feasibility import log_probability, minus_charge, moved_inside, penalised, violation, with_probability
@@ -49,6 +48,7 @@ from .lengthscales import with_factor
 from .objective import MOST_CONSTRAINTS
 from .pending import Hallucinated, Ignored, Pending
 from .refit import Learning
+from .scores import PointView, TableView
 
 LEAST_RIDGE = 1e-6  # share of the prior variance, used as lambda where constraint values have no noise
 

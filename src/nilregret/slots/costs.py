@@ -24,10 +24,9 @@ from ..gp.choice import posterior_at_points
 from ..kernels import kernel_for
 from ..serialize import description
 from ..storage.trial import Trial, is_metric_name
-from .acquisition import PointView, TableView
 from .explore import Situation
 from .refit import Refit
-from .scores import ExpectedImprovement, Score
+from .scores import ExpectedImprovement, PointView, Score, TableView
 
 SECONDS = "seconds"  # The cost that each answer has: if it is no metric, the time from question to answer.
 EVERY = 3  # The number of answers between two fits of the costs.

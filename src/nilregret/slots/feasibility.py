@@ -18,8 +18,8 @@ from .._utils.checks import Array
 from ..domains.domain import Space
 from ..domains.search.boxes import AcquisitionFunction
 from ..theory.fronts import LEAST_STD, hazard, log_distribution
-from .acquisition import PointView
 from .envelope import Envelope
+from .scores import PointView
 
 if TYPE_CHECKING:
     from ..domains.search.cones import Cones

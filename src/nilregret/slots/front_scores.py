@@ -42,10 +42,9 @@ from ..theory.fronts import (
     scalarised,
     sphere,
 )
-from .acquisition import LOG_RESOLUTION, AcquisitionContext, PointView, TableView
 from .base import Policy
 from .envelope import Envelope
-from .scores import Score
+from .scores import LOG_RESOLUTION, AcquisitionContext, PointView, Score, TableView
 
 MOST_STARTS = 10  # points of a front near which a search starts
 MOST_GAPS = 24  # gaps between neighbours of the front within which a search starts

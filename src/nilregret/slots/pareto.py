@@ -16,11 +16,11 @@ from .._utils.dataclass import field, replace
 from ..domains.search.boxes import AcquisitionFunction
 from ..errors import InvalidInput
 from ..serialize import LATER, description
-from .acquisition import PointView, TableView
 from .base import Part, Policy
 from .constraints import Constraints, EveryRound
 from .objective import RewardAlone
 from .refit import Learning
+from .scores import PointView, TableView
 
 MOST_OBJECTIVES = 10
 DIRECTIONS = ("maximize", "minimize")

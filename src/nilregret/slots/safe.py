@@ -28,12 +28,12 @@ from ..kernels import Kernel
 from ..kernels.domains import prior_std
 from ..serialize import LATER, description
 from ..storage.record import Trial
-from .acquisition import PointView, TableView
 from .base import Policy
 from .constraints import Constraints, one_for
 from .envelope import DualState, Envelope, Expected, checked_delta
 from .feasibility import ANCHORS, AROUND, Mask, between, nearest, penalised, risk, violation
 from .safe_check import LikelihoodCheck, Model, deviation
+from .scores import PointView, TableView
 from .slopes import SlopeState, certified_point, cones_of, judged_by_slopes
 
 PATIENCE = 16  # values at the points of `start`, after which a step away from them is overdue

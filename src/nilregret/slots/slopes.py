@@ -41,9 +41,9 @@ from ..domains.search.cones import CertifiedSearch, Cones, allowed
 from ..errors import NoRegretError
 from ..storage.record import Trial
 from ..theory.fronts import LEAST_STD, log_distribution
-from .acquisition import PointView, TableView
 from .envelope import DualState, Envelope, Expected
 from .feasibility import admitted, between
+from .scores import PointView, TableView
 
 FIRST, TESTED = 4.0, 2.0  # factor of the slopes for the first step, and how slowly it falls, in noise bounds
 PATIENCE = 8  # values at the points of `start`, after which something else should be certified

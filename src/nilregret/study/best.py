@@ -19,7 +19,7 @@ from ..slots.objective import satisfying
 from ..storage.record import Trial
 from ..theory.fronts import non_dominated
 from .direction import AnyPolicy, AnyState, Goal, has_channels, on_average, reward_trial, setting_of, signs_of
-from .units import shared_of
+from .visits import shared_of
 
 if TYPE_CHECKING:
     from .spaces import Roster

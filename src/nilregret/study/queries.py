@@ -172,7 +172,7 @@ class Queries(Generic[D]):
 
     @property
     def changes(self) -> Sequence[StudyChange]:
-        """The changes on record that are no events of trials (see `nilregret.storage.changes.StudyChange`)."""
+        """The changes on record that are no events of trials (see `nilregret.storage.record.StudyChange`)."""
         with self.replica.lock:
             self.replica.sync()
             return self.replica.record.changes
@@ -525,7 +525,7 @@ class Queries(Generic[D]):
         tried do not count, and neither does the noise of a further answer. If fits have learned that there is no noise
         worth mentioning, the trial with the best value has the probability 1 and the loss 0. Otherwise 8,192 joint
         draws are made, the same ones each time. If units visit again (`ask(unit=)`), draws are spread further, by as
-        much as the correlation of their answers asks for (`nilregret.study.units`).
+        much as the correlation of their answers asks for (`nilregret.study.visits`).
 
         Args:
             trial: a trial or its number. None for `best()`.

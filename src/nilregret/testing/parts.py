@@ -15,12 +15,11 @@ from ..gp import Averaged, Belief
 from ..policy.engines import Engine, Prior
 from ..policy.policy import Policy
 from ..policy.training_data import TrainingData
-from ..slots.acquisition import PointView, TableView
 from ..slots.by_name import part_of
 from ..slots.envelope import Bounds, Envelope
 from ..slots.explore import Explore, NoExploration, Situation
 from ..slots.memory import Memory
-from ..slots.scores import PointwiseScore, Score
+from ..slots.scores import PointView, PointwiseScore, Score, TableView
 from ..storage.record import Trial
 from ..study.study import Study
 from .driver import Driver, close, promise, same

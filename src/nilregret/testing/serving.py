@@ -20,7 +20,7 @@ import uvicorn
 from ..errors import ServiceError
 from ..serve.api.app import create_app
 from ..serve.http.protocol import configured
-from ..serve.wire.limits import Limits
+from ..serve.wire.settings import Limits
 from ..storage import MemoryStorage, Storage
 
 LONGEST_START = 120.0  # seconds

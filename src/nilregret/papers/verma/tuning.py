@@ -21,7 +21,7 @@ from ...kernels import SquaredExponential
 from ...slots.refit import Refit
 from ...study.curves import Curves
 from ..figure import Job, Result, World, below, compare, cumulative_regret, kept_rounds
-from .rules import EARLY, FIXED, PAPER, STOCHASTIC, TS, UCB, known_regret, rules, simple_panel, smaller, window
+from .synthetic import EARLY, FIXED, PAPER, STOCHASTIC, TS, UCB, known_regret, rules, simple_panel, smaller, window
 from .tables import table
 
 TRIALS, ROUNDS, QUICK = 24, 100, (3, 60)

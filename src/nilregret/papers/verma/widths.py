@@ -18,12 +18,12 @@ from ...environments import Environment
 from ...environments.delays import Delay, GeometricDelay, PoissonDelay, SilentNo
 from ...kernels import SquaredExponential
 from ...policy.policy import Policy
-from ...simulation.results import Run
+from ...simulation.metrics import Run
 from ...slots.pending import Censored, Hallucinated, Ignored, Pending
 from ...study.curves import Curves
 from ...study.study import Study
 from ..figure import Job, Result, Statement, World, below, compare, in_trials, kept_rounds
-from .rules import PAPER, scaled_sample
+from .synthetic import PAPER, scaled_sample
 
 ARMS = Arms.grid(0.0, 1.0, 200)
 LENGTHSCALE = 0.1

@@ -27,9 +27,9 @@ from ...gp import (
 )
 from ...gp.choice import posterior_on_arms
 from ...kernels import Kernel
-from ...slots.acquisition import Known, TableView
 from ...slots.envelope import Bounds, Envelope
 from ...slots.propensities import ScoreLaw
+from ...slots.scores import Known, TableView
 from ...storage.record import Trial
 from ..availability import Available
 from .base import (

@@ -28,13 +28,12 @@ from ...gp.linear_model import Candidate
 from ...gp.mixture import Ensemble
 from ...gp.warping import AnyWarp
 from ...kernels import Kernel
-from ...slots.acquisition import Known, PointView, TableView
 from ...slots.constraints import Constraints
 from ...slots.envelope import Bounds, DualState, Envelope
 from ...slots.feasibility import admitted
 from ...slots.memory import Drift
 from ...slots.propensities import JointNormals, KnownScores, Mixture, ScoreLaw
-from ...slots.scores import Score
+from ...slots.scores import Known, PointView, Score, TableView
 from ...storage.record import Trial
 from ...storage.trial import Fit
 from ..availability import Available, without

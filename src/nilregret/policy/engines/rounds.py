@@ -14,9 +14,9 @@ from ...domains.domain import Arms, Domain
 from ...domains.search.boxes import AcquisitionFunction, coarse
 from ...gp import PointBelief
 from ...gp.points import Related
-from ...slots.acquisition import LOG_RESOLUTION, Known, PointView, Pointwise
 from ...slots.envelope import Envelope
 from ...slots.propensities import ScoreLaw
+from ...slots.scores import LOG_RESOLUTION, Known, PointView, Pointwise
 from .base import Limit, Limits, Question, best_admitted, law_of_draw, moved, multiple
 
 STEP = 1e-5  # step of numerical derivatives, as a share of a standard deviation or of a side of the domain

@@ -22,12 +22,11 @@ from ...study.visits import asked_of
 from ..watch.audit import audited
 from ..wire import change_messages as c
 from ..wire.decision_ids import IdempotentRequest
-from ..wire.limits import Limits
 from ..wire.problems import about
+from ..wire.settings import Limits
 from ..work.workers import Action, Change, Recorded, StudyWorker
-from .memory_limits import check_posterior
 from .operations import AGAIN, Operation, ParsedRequest, ResponseInfo, Service, json_of
-from .size_limits import check_arms, check_columns
+from .size_limits import check_arms, check_columns, check_posterior
 from .write_routes import STUDY
 
 ARMS = f"{STUDY}/arms"

@@ -22,13 +22,13 @@ from ...study.visits import STICKY
 from ..auth.caller import OPERATOR, Caller, of_others, stored_name
 from ..watch.audit import note_making
 from ..wire import messages
-from ..wire.limits import Limits
 from ..wire.problems import Problem, about
+from ..wire.settings import Limits
 from ..work.deadlines import FACT, Rule
 from ..work.workers import NotesStorage
 from . import size_limits as sizes
-from .memory_limits import check_posterior
 from .replies import study_said
+from .size_limits import check_posterior
 
 RECIPE = ("space", "where", "arms", "grid", "context", "objectives")
 AS_PUT = {  # Entries of a request by the beginnings of paths in the stored study.

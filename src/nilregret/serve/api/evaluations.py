@@ -13,11 +13,11 @@ from ...evaluation import Evaluation, evaluate
 from ...study.study import Study
 from ..wire import evaluation_messages as m
 from ..wire.advice import warning_of
-from ..wire.limits import Limits
 from ..wire.problems import about
+from ..wire.settings import Limits
 from .create_study import whole
-from .memory_limits import check_posterior
 from .operations import Operation, ParsedRequest, ResponseInfo, Service, json_of
+from .size_limits import check_posterior
 from .write_routes import STUDY
 
 MOST_REPLAYED = 1000  # decisions on which a policy is asked one by one, which may take milliseconds each

@@ -10,8 +10,8 @@ from typing import final
 from starlette.types import Message, Receive, Send
 
 from ..._utils.checks import whole_in
-from ..wire.limits import Limits
 from ..wire.problems import Problem
+from ..wire.settings import Limits
 
 LINES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl", "application/jsonlines"})
 LEFT = 65_536  # bytes of a refused body that are still read, so that the client reads the answer

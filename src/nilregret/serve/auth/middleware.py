@@ -16,8 +16,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..wire.limits import ConcurrencyLimit, Limits, TokenBuckets
 from ..wire.problems import Problem, problem_of
+from ..wire.settings import ConcurrencyLimit, Limits, TokenBuckets
 from . import bodies, login, origin_checks
 from . import caller as roles
 from .bodies import AccessRevoked, SecuredResponse

@@ -22,8 +22,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from ..wire.limits import Limits
-from ..wire.settings import LEAVING
+from ..wire.settings import LEAVING, Limits
 
 VERSIONS = ("1.1", "1.0")
 BUSY = 2  # times the most connections, since those that are busy or closing are not cut off

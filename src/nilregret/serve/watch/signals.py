@@ -29,7 +29,7 @@ from ...study.definition import constraint_names
 from ...study.direction import on_average
 from ...study.formatting import duration
 from ...study.study import Study
-from ...study.units import trial_units
+from ...study.visits import trial_units
 from ..wire.settings import Webhook
 from ..work.study_notes import notes_of
 from ..work.workers import StudyWorker, StudyWorkers

@@ -15,7 +15,7 @@ from ....storage.record import Trial
 from ....study.best import has_budget, keeping
 from ....study.formatting import where
 from ....study.study import Study
-from ....study.units import shared_of
+from ....study.visits import shared_of
 from ....study.waiting import counted_from, counted_trials
 from .alternatives import Alternative, best_now, doubt_of, if_kept, in_plays, noise_of
 
