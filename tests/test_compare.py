@@ -339,7 +339,7 @@ def test_files_for_papers(compared, tmp_path):
     assert b"/FontFile2" in (tmp_path / "one.pdf").read_bytes()  # A TrueType font is embedded.
     assert b"<text" not in (tmp_path / "one.svg").read_bytes()
     assert compared.plot(width="page").get_figwidth() == 6.8
-    with pytest.raises(InvalidInput, match="its ending names the format"):
+    with pytest.raises(InvalidInput, match="must end in one of"):
         compared.plot(tmp_path / "one.docx")
 
 

@@ -135,7 +135,9 @@ def wanted_value(study):
 
 def test_the_command_draws(shop):
     assert "Picture: values.png" in run("shop.db", "--policy", "uniform", "--picture", "values.png")
-    assert "could not be written" in run("shop.db", "--policy", "uniform", "--picture", "no/values.png", code=1)
+    assert "does not exist: make it first" in run(
+        "shop.db", "--policy", "uniform", "--picture", "no/values.png", code=1
+    )
 
 
 @pytest.mark.parametrize(

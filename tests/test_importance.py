@@ -288,7 +288,7 @@ def test_what_the_trials_do_not_determine_names_no_parameter():
     found = replace(study.importance(), explained=0.004)
     assert importance_panels(found, of_loss)[0].title == "What moves the loss:\ntoo early to say"
     sentence = (
-        "What moves the loss: too early to say. The trials determine 0% of the variation; shares are of that part"
+        "What moves the loss: too early to say. The trials determine 0% of the variation (shares are of this part)"
     )
     assert explored._importance(found, of_loss)["sentence"].startswith(sentence)
-    assert "shares are of that part" in repr(found)
+    assert "shares are of this part" in repr(found)

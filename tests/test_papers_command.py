@@ -99,7 +99,9 @@ def test_a_report_has_all_figures_whose_data_are_there(tmp_path, monkeypatch):
     assert lines[-1] == "2 figures. 4 statements: 2 hold, 0 do not hold, 2 open (too few trials to tell)."
     for name in ("nilregret", "numpy", "scipy", "Python"):
         assert name in lines[0]
-    assert "cannot be written" in call("--all", "--report", tmp_path / "no" / "all.md", "--out", tmp_path).output
+    found = call("--all", "--report", tmp_path / "no" / "all.md", "--out", tmp_path / "new")
+    assert "The report goes to the folder" in found.output
+    assert not list((tmp_path / "new").iterdir())  # This is said before the first figure is made.
     assert "leave out mine-1" in call("--all", "mine-1").output
     assert "name some, or take --all" in call("--report", tmp_path / "all.md").output
 

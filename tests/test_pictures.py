@@ -1,6 +1,7 @@
 """What pictures show: of papers' figures, and of changes."""
 
 import itertools
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -93,3 +94,11 @@ def test_evidence_is_drawn_with_what_was_enough_and_where_it_began_anew(tmp_path
     assert lines["the world changed"].x == [20, 20]
     with pytest.raises(InvalidInput, match="There is no evidence to draw"):
         plots.evidence(nr.Study(policy.using(memory=nr.slots.SlidingWindow(5))), tmp_path / "y.png")
+
+
+@pytest.mark.parametrize("name", nr.plots.__all__)
+@pytest.mark.parametrize(("path", "said"), [("no/a.png", "which does not exist: make it"), ("a.txt", "must end in")])
+def test_where_a_picture_goes_is_checked_before_anything_is_drawn(name, path, said):
+    if "path" in signature(getattr(nr.plots, name)).parameters:
+        with pytest.raises(nr.NoRegretError, match=said):
+            getattr(nr.plots, name)(None, path)  # There is nothing to draw, and that would be said later.

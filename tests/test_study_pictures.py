@@ -511,7 +511,7 @@ def test_pictures_are_saved_in_the_format_of_their_path(tmp_path):
     assert "plotly" in (tmp_path / "a.html").read_text()
     nr.plots.history(study, tmp_path / "b.html")
     assert "plotly" in (tmp_path / "b.html").read_text()
-    with pytest.raises(nr.NoRegretError, match="its ending names the format"):
+    with pytest.raises(nr.NoRegretError, match=r"must end in one of \.png, \.pdf, \.svg, \.html"):
         nr.plots.history(study, tmp_path / "a.txt")
     with pytest.raises(nr.NoRegretError, match=r"must end in \.html"):
         nr.plots.history(study, tmp_path / "a.png", interactive=True)

@@ -77,6 +77,7 @@ def tune(
 
     With --workers or --cluster what is tried next takes into account what is being evaluated.
     """
+    from ._utils.files import check_picture
     from .cli.overview import front_json, front_table
     from .study.terminal import show
     from .tuning.loop import REFUSED
@@ -88,7 +89,7 @@ def tune(
         job = config.load(file)
         job = replace(job, trials=trials or job.trials, seconds=seconds or job.seconds, storage=storage or job.storage)
         check_lengths(job.trials, job.seconds, what=f"{file}: the entry `trials`")
-        job = replace(job, plot=config.check_picture(plot) if plot else job.plot)
+        job = replace(job, plot=check_picture(plot) if plot else job.plot)
         with pool(workers, cluster) as executor:
             result = run(job, executor)
         why = result.stopped.partition(":")[0]
@@ -166,10 +167,10 @@ def papers(
         elif not every and (offered := run.offer(figures)):
             click.echo(offered)
             return
-        # Wrong names and missing data are errors before the first figure is made.
+        # Wrong names, places and missing data are errors before the first figure is made.
         chosen = run.every(data) if every else run.wanted(figures, data)
         with pool(1, cluster) as executor:
-            for figure in chosen:
+            for figure in run.checked(chosen, out, report):
                 job = figure.job(trials=trials, quick=quick, seed=seed, jobs=jobs, executor=executor, data=data)
                 made.append(run.run(figure, job, out, picture, width))
                 if report:  # After each figure, since all of them take long.

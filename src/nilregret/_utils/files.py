@@ -1,11 +1,13 @@
-"""Contents of files that users name: bytes, also of gzip, and text, whose encoding must be known."""
+"""Files that users name: places to write to, and contents as bytes, also of gzip, and as text of known encoding."""
 
 from __future__ import annotations
 
 import codecs
 import gzip
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from ..errors import InvalidInput
 from .checks import shown
@@ -19,10 +21,40 @@ MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 GZIP = b"\x1f\x8b"
+PICTURES = (".png", ".pdf", ".svg")
+PAGE = ".html"
+Place = TypeVar("Place", str | Path | None, Path)
 SAVE = (
     'Save it as UTF-8: in a spreadsheet as "CSV UTF-8", in an editor by "Save with encoding", in a shell by '
     "`iconv -f CP1252 -t UTF-8`."
 )
+
+
+def check_picture(path: Place, *, interactive: bool | None = None) -> Place:
+    """Returns the path of a picture, or raises `InvalidInput` before any work for it if none can be saved there.
+
+    Args:
+        path: of the picture, or None to save nothing.
+        interactive: True for a page, False for a picture or a page, None for a picture.
+    """
+    if path is not None:
+        drawn = () if interactive is True else PICTURES
+        check_place("picture", path, drawn if interactive is None else (*drawn, PAGE))
+    return path
+
+
+def check_place(what: str, path: str | Path, endings: Sequence[str] = ()) -> None:
+    """Raises `InvalidInput` unless the folder of a path exists, and the path has one of some endings, if any."""
+    place = Path(path)
+    if endings and place.suffix.lower() not in endings:
+        listed = "one of " * (len(endings) > 1) + ", ".join(endings)
+        raise InvalidInput(f"The {what} {shown(str(path))} must end in {listed}.")
+    try:
+        folder, _ = place.parent.is_dir(), place.exists()
+    except OSError as error:
+        raise InvalidInput(f"The {what} {shown(str(path))} cannot be written: {error.strerror}.") from error
+    if not folder:
+        raise InvalidInput(f"The {what} goes to the folder {str(place.parent)!r}, which does not exist: make it first.")
 
 
 def bytes_of(path: str | Path) -> bytes:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .._utils.checks import LONGEST_NAME
+from .._utils.files import check_picture
 from ..errors import InvalidInput
 from .common import (
     echo,
@@ -105,11 +106,9 @@ def show(storage: str, study: str | None, picture: Path | None, *, as_json: bool
     Importance takes seconds. It is left out for more than 6 columns or 500 answers: `--picture` shows it.
     """
     from ..study import terminal
-    from ..tuning.toml.config import check_picture
     from .overview import overview, overview_parts
 
-    if picture is not None:
-        check_picture(picture)
+    check_picture(picture)
     found = opened_study(storage, study)
     said = overview(found)
     if as_json:
@@ -298,6 +297,7 @@ def evaluate(
     from ..errors import NoRegretWarning
     from ..evaluation import evaluate as evaluated
 
+    check_picture(picture)
     found: Any = log
     if study is not None or _is_storage(log):
         found = opened_study(log, study)

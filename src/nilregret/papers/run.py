@@ -15,6 +15,7 @@ import click
 
 from .._utils.checks import many
 from .._utils.dataclass import dataclass, replace
+from .._utils.files import check_place
 from .._utils.numerals import numeral
 from ..environments.data.datasets import VARIABLE, located, looked_for
 from ..errors import InvalidInput, MissingData, MissingExtra
@@ -201,6 +202,14 @@ def check_named(figures: Sequence[str], *, every: bool, report: Path | None) -> 
         raise click.UsageError(f"--all makes every figure: leave out {' '.join(figures)}, or --all.")
     if report and not (every or figures):
         raise click.UsageError("--report is a table of figures: name some, or take --all.")
+
+
+def checked(figures: Sequence[Figure], folder: Path, report: Path | None) -> Sequence[Figure]:
+    """Returns figures, and makes their folder. Raises `InvalidInput` unless their report can be written."""
+    writable(folder)
+    if report:
+        check_place("report", report)
+    return figures
 
 
 def every(data: Path | None) -> list[Figure]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._utils.checks import one_of, shown
@@ -115,10 +114,3 @@ def labelled(given: str | None, default: str) -> str:
 def reward_label(study: Study, given: str | None = None) -> str:
     """Returns the given label of rewards, else "reward" or "loss", or the name of the first of several objectives."""
     return labelled(given, objectives(study)[0].name)
-
-
-def check_place(path: str | Path) -> None:
-    """Raises `InvalidInput` unless the folder of a path exists."""
-    folder = Path(path).parent
-    if not folder.is_dir():
-        raise InvalidInput(f"The picture goes to the folder {str(folder)!r}, which does not exist: make it first.")

@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from .._utils.checks import Array, integer
+from .._utils.files import check_picture
 from .._utils.numerals import numeral
 from ..domains.domain import Arms
 from ..domains.parameters import Choice
@@ -78,6 +79,7 @@ def contour(
     Raises:
         InvalidInput: no trial has been answered, fewer than two parameters vary, or a name is unknown.
     """
+    check_picture(path, interactive=interactive)
     study = study_of(source)
     drawn, count = numbers_drawn(study, of, range, label), integer("pairs", pairs, low=1)
     place = through_of(study, through, drawn[0].of)

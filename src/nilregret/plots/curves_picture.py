@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._utils.checks import Array, many
+from .._utils.files import check_picture
 from .._utils.numerals import numeral
 from ..errors import InvalidInput
 from ..storage.record import Trial
@@ -71,6 +72,7 @@ def curves(
     Raises:
         InvalidInput: no trial has reported a step.
     """
+    check_picture(path, interactive=interactive)
     told, limits, word = numbers_drawn(source, None, range, label)[0]
     panel = curves_panel(told, limits, word)
     picture = Picture(panels=[panel], size=(7.2, 4.4), name=told.study.name, legend=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._utils.checks import Array
+from .._utils.files import check_picture
 from .._utils.numerals import numeral
 from ..study.curves import Boxes, Curves, Panel
 from .base import new_figure, plain
@@ -43,6 +44,7 @@ def panels(
         note: a small line below them.
         width: "column" or "page" for a paper, whose caption says title and note. The default is a picture for a screen.
     """
+    check_picture(path)
     if width is not None:
         with paper_style():
             _panels(shown, path, inches(width))

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, many
+from .._utils.files import check_picture
 from .._utils.numerals import numeral
 from ..errors import InvalidInput
 from ..storage.record import Trial
@@ -127,6 +128,7 @@ def front(
     Raises:
         InvalidInput: there is only one objective, no trial has been answered, or a logarithm has a value of at most 0.
     """
+    check_picture(path, interactive=interactive)
     study = study_of(source)
     if len(study.goals) == 1:
         raise InvalidInput(

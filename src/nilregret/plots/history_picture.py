@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, many
+from .._utils.files import check_picture
 from .._utils.numerals import numeral
 from ..errors import InvalidInput, TrialError
 from ..storage.record import Trial
@@ -211,6 +212,7 @@ def history(
     Raises:
         InvalidInput: no trial has been answered.
     """
+    check_picture(path, interactive=interactive)
     each = numbers_drawn(source, of, range, label)
     study: Study = each[0].of.study
     if len(each) == 1:

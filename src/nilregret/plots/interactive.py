@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidInput, needs
-from .base import Theme, check_place, theme
+from ..errors import needs
+from .base import Theme, theme
 from .scene import Axis, Band, Boxes, Heat, Line, Panel, Picture, Points, Words
 from .ticks import ticked
 
@@ -28,11 +28,6 @@ def interactive_figure(picture: Picture, path: str | Path | None) -> Any:
     """Returns plotly's figure of a picture, and saves it as a page if there is a path."""
     with needs("An interactive picture", "plotly", "interactive"):
         from plotly import graph_objects
-    if path is not None and Path(path).suffix != ".html":
-        raise InvalidInput(
-            f"Interactive pictures are pages: `path` must end in .html, and {str(path)!r} does not.",
-            advice="Without `interactive=True` the picture is saved as PNG, PDF or SVG.",
-        )
     look, figure = theme(), graph_objects.Figure()
     named: set[str] = set()
     for i, panel in enumerate(map(ticked, picture.panels)):
@@ -48,7 +43,6 @@ def interactive_figure(picture: Picture, path: str | Path | None) -> Any:
         legend={"orientation": "h", "y": 0.0, "yref": "container", "yanchor": "bottom"},
     )  # fmt: skip
     if path is not None:
-        check_place(path)
         figure.write_html(path)
     return figure
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._utils.checks import Array, number, one_of, shown
-from ..errors import InvalidInput
-from .base import check_place, new_figure, plain
+from .._utils.checks import Array, number, one_of
+from .base import new_figure, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,17 +70,8 @@ def save(figure: Figure, path: str | Path | None, *, dpi: float = 200) -> None:
     """Saves a picture in the format that the ending of the path names. The file holds no date."""
     if path is None:
         return
-    check_ending(figure, path)
     with paper_style():
         figure.savefig(path, dpi=dpi, metadata=DATES.get(Path(path).suffix.lower()))
-
-
-def check_ending(figure: Figure, path: str | Path) -> None:
-    """Raises `InvalidInput` unless the ending of a path is a format, or missing, and the folder is there."""
-    check_place(path)
-    ending = Path(path).suffix.lower()
-    if ending and ending[1:] not in figure.canvas.get_supported_filetypes():
-        raise InvalidInput(f"`path` is {shown(str(path))}: its ending names the format, such as .pdf, .svg or .png.")
 
 
 def color_of(i: int) -> str:

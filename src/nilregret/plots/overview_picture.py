@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._utils.files import check_picture
 from ..errors import InvalidInput
 from ..study.importance import LITTLE, MENTIONED, Importance, Indices
 from ..study.importance import importance as importance_of
@@ -50,6 +51,7 @@ def importance(
     Raises:
         InvalidInput: fewer than two trials were answered, only one thing varies, or the policy has no posterior.
     """
+    check_picture(path, interactive=interactive)
     study = study_of(source)
     numbers = drawn(study, of)
     each, rows, panels = [importance_of(told) for told in numbers], len(numbers), list[Panel]()
@@ -152,6 +154,7 @@ def overview(
     Raises:
         InvalidInput: no trial has been answered.
     """
+    check_picture(path, interactive=interactive)
     study = study_of(source)
     numbers = numbers_drawn(study, of, range, label)
     if len(numbers) > 1:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from .._utils.checks import Array, many
+from .._utils.files import check_picture
 from .._utils.numerals import numeral
 from ..domains.domain import Domain
 from ..domains.parameters import Choice, Int
@@ -72,6 +73,7 @@ def parallel(
     Raises:
         InvalidInput: no trial has been answered, or a name is unknown.
     """
+    check_picture(path, interactive=interactive)
     study = study_of(source)
     several: Any = of if isinstance(of, list | tuple) else [of]
     beside = [each for each in (quantity(study, name) for name in several) if not each.objective]

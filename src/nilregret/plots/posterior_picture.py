@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from .._utils.checks import Array, IndexArray
+from .._utils.files import check_picture
 from .._utils.numerals import numeral
 from ..domains.domain import Arms
 from ..errors import InvalidInput, TrialError
@@ -72,6 +73,7 @@ def posterior(
     Raises:
         InvalidInput: the domain has several dimensions and no arms, or the policy has no posterior.
     """
+    check_picture(path)
     study = study_of(source)
     domain = study.policy.domain
     along = axes(domain)

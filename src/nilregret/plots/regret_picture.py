@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 import numpy as np
 
 from .._utils.checks import Array, one_of, shown
+from .._utils.files import check_picture
 from ..errors import InvalidInput
 from ..study.curves import half_interval
 from .base import new_figure, plain
@@ -97,6 +98,7 @@ def regret(
     Raises:
         InvalidInput: there is nothing to draw, or an option is unknown.
     """
+    check_picture(path)
     one_of("kind", kind, KINDS)
     one_of("scale", scale, ["auto", "linear", "log", "inset"])
     one_of("labels", labels, ["auto", "direct", "legend"])

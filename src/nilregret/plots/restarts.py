@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from .._utils.checks import Array, many
+from .._utils.files import check_picture
 from ..errors import InvalidInput
 from ..study.curves import running_mean
 from ..study.quantities import objectives
@@ -38,6 +39,7 @@ def changes(
     Raises:
         InvalidInput: no trial has been answered, or the domain has several dimensions.
     """
+    check_picture(path)
     study = study_of(source)
     name, values = _played(study)
     answered = [trial for trial in study.trials if trial.reward is not None]
@@ -74,6 +76,7 @@ def evidence(source: Source, path: str | Path, *, known: Sequence[int] = (), uni
     Raises:
         InvalidInput: there is no evidence to draw.
     """
+    check_picture(path)
     study = study_of(source)
     title = "how much spoke for a change"
     panel = evidence_panel(study, known=known, unit=unit)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._utils.checks import Array, shown
+from .._utils.files import check_picture
 from .._utils.numerals import numeral
 from ..errors import InvalidInput
 from ..study.curves import half_interval
@@ -70,6 +71,7 @@ def compare(
     Raises:
         InvalidInput: the goals differ, a study has no answer, or the names are not clear.
     """
+    check_picture(path)
     groups = _named(studies)
     measure = _measure(groups, of, reference)
     best = {name: _aligned([measure.so_far(study) for study in group]) for name, group in groups.items()}
@@ -137,6 +139,7 @@ def edf(
     Raises:
         InvalidInput: the goals differ, a study has no answer, or the names are not clear.
     """
+    check_picture(path)
     groups = _named(studies)
     measure = _measure(groups, of, reference)
     told = {name: np.sort(np.concatenate([measure.told(study) for study in group])) for name, group in groups.items()}
@@ -343,6 +346,7 @@ def values(
         delta: probability with which an interval may miss.
         path: of the picture, or None to save nothing.
     """
+    check_picture(path)
     figure = new_figure(6.8, 2.9)
     ax = figure.subplots()
     ax.axvspan(*logged_interval, color=OBSERVED, alpha=0.2, lw=0)

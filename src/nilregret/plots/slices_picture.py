@@ -10,6 +10,7 @@ import numpy as np
 
 from .._utils.checks import Array
 from .._utils.dataclass import dataclass, replace
+from .._utils.files import check_picture
 from .._utils.numerals import numeral
 from ..domains.domain import Arms
 from ..domains.parameters import Choice, Int
@@ -126,6 +127,7 @@ def slices(
     Raises:
         InvalidInput: no trial has been answered, the policy has no posterior, or a name is unknown.
     """
+    check_picture(path, interactive=interactive)
     study = study_of(source)
     drawn = numbers_drawn(study, of, range, label)
     place = through_of(study, through, drawn[0].of)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .base import Theme, new_figure, plain, theme
-from .lines import check_ending, legend_columns
+from .lines import legend_columns
 from .scene import FEWEST, LETTERS, Axis, Band, Boxes, Heat, Line, Panel, Picture, Points, Words
 from .ticks import ticked
 
@@ -49,7 +49,6 @@ def static_figure(picture: Picture, path: str | Path | None) -> Figure:
             labelcolor=look.text, ncols=min(legend_columns(list(named), picture.size[0]), MOST_COLUMNS),
         )  # fmt: skip
     if path is not None:
-        check_ending(figure, path)
         figure.savefig(path, dpi=DPI, facecolor=look.surface)
     return figure
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._utils.checks import Array, IndexArray, many
+from .._utils.files import check_picture
 from ..errors import InvalidInput
 from ..storage.record import Trial
 from ..study.study import Study
@@ -53,6 +54,7 @@ def timeline(source: Source, path: str | Path | None = None, *, width: float = 7
     Raises:
         InvalidInput: there is no trial.
     """
+    check_picture(path)
     study = study_of(source)
     if not len(study.trials):
         raise InvalidInput("A timeline needs at least one trial.")

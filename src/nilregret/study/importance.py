@@ -216,6 +216,7 @@ PARTS = 8  # Random parts of the points, whose indices tell the error of integra
 BEST = 0.1  # Share of the space that counts as best.
 LEAST = 1e-300  # Against a division by zero.
 LITTLE = 0.5  # Share of the variation that the trials determine, below which the order may change.
+OF_PART = " (shares are of this part)"
 LARGE = 0.5  # Share of the largest total index from which a summary names a parameter.
 MOST_NAMED = 3  # Parameters that a summary names.
 MENTIONED = 0.05  # Share from which a summary mentions noise, or names what moves the determined variation.
@@ -292,9 +293,9 @@ class Importance:
     @property
     def certainty(self) -> str:
         """Says how much the trials determine."""
-        little = "; shares are of that part, and more trials may change the order" if self.explained < LITTLE else ""
+        part, little = ("", "") if self.explained >= LITTLE else (OF_PART, "; more trials may change the order")
         noise = f", and take {self.noise:.0%} of what was told for noise" if self.noise >= MENTIONED else ""
-        return f"the trials determine {self.explained:.0%} of the variation{noise}{little}"
+        return f"the trials determine {self.explained:.0%} of the variation{part}{noise}{little}"
 
     def pairs(self, count: int | None = None) -> list[tuple[str, str]]:
         """Returns the pairs of parameters that interact most, the strongest first, or all pairs."""

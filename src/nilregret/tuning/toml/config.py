@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ..._utils.checks import many, shown
+from ..._utils.checks import many
 from ..._utils.dataclass import dataclass
-from ..._utils.files import text_of
+from ..._utils.files import check_picture, text_of
 from ...algorithms.registry import PolicyContext, policy, read_entry
 from ...algorithms.schema import Table, convert, parameter, within
 from ...domains.domain import Arms, Space
@@ -23,7 +23,6 @@ from ..open_study import asked_rule, check_alone, check_several
 from ..outcome import ConstraintReader, answer_reader, checked_objectives
 from ..stop import Enough, stop_rule
 
-PICTURES = (".png", ".pdf", ".svg")
 LONGEST_TIMEOUT = 1e8  # Seconds.
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -144,19 +143,6 @@ def read_toml(path: Path, wanted: str) -> dict[str, Any]:
         raise InvalidInput(
             f"{path} is not valid TOML: {error}. Usually a quote or bracket is not closed, or a word lacks its quotes."
         ) from error
-
-
-def check_picture(path: Path) -> Path:
-    """Returns the path of a picture, or raises an error before any trial if the picture cannot be written."""
-    if path.suffix.lower() not in PICTURES:
-        raise InvalidInput(f"The picture {str(path)!r} must end in one of {', '.join(PICTURES)}.")
-    try:
-        folder, _ = path.parent.is_dir(), path.exists()
-    except OSError as error:
-        raise InvalidInput(f"The picture {shown(str(path))} cannot be written: {error.strerror}.") from error
-    if not folder:
-        raise InvalidInput(f"The picture goes to the folder {str(path.parent)!r}, which does not exist: make it first.")
-    return path
 
 
 def _job(file: _File, path: Path) -> TuningFile:
