@@ -414,7 +414,7 @@ def test_minimize_names_the_way_into_a_changed_space_and_goes_on_there(tmp_path)
     result = nr.minimize(objective, new, trials=10, **given)
     assert len(result.study.trials) == 10
     assert result.study.policy.domain == new
-    with pytest.raises(nr.NoRegretError, match=r"`rate` was Float\(low=0.0, high=4.0"):
+    with pytest.raises(nr.NoRegretError, match=r"domain\.rate\.high \(4\.0 then, 1\.0 now\)"):
         nr.minimize(objective, SPACE, trials=12, **given)
     study = nr.Study(nr.auto(SPACE, budget=6), goal="minimize", storage=url, name="a")
     assert study.policy.domain == new
