@@ -38,7 +38,7 @@ def check_picture(path: Place, *, interactive: bool | None = None) -> Place:
         interactive: True for a page, False for a picture or a page, None for a picture.
     """
     if path is not None:
-        drawn = () if interactive is True else PICTURES
+        drawn: tuple[str, ...] = () if interactive is True else PICTURES
         check_place("picture", path, drawn if interactive is None else (*drawn, PAGE))
     return path
 

@@ -21,7 +21,7 @@ from ..study.study import Study
 from .drawing import draw
 from .scene import Axis, Line, Mark, Panel, Picture, Points
 from .source import NO_SINGLE_BEST, Source, best_of, has_single_best, numbers_drawn, standing
-from .ticks import fenced, log_ticks, padded, spread_evenly, thinned
+from .ticks import beyond, fenced, log_ticks, padded, spread_evenly, thinned
 
 MOST = 100  # Curves that are drawn.
 COLUMNS = 60  # Of a longer curve, the lowest and the highest value of so many stretches are drawn.
@@ -265,13 +265,11 @@ def stopped_marks(
     heights, (low, high) = last_values(trials) if y is None else y, limits
     edge = EDGE * (high - low) if math.isfinite(high - low) else 0.0
     opacity = np.broadcast_to(opacity, len(x))
+    seen, at = np.where(inside, heights, np.nan), {"v": low + edge, "^": high - edge}
     marks: list[Mark] = []
-    above, below = inside & (heights > high), inside & (heights < low)
-    shapes = [(inside & ~above & ~below, "O", label, heights)]
-    for beyond, shape, at, far in ((above, "^", high - edge, "up"), (below, "v", low + edge, "down")):
-        worst = heights[beyond].max(initial=high) if far == "up" else heights[beyond].min(initial=low)
-        name = f"{beyond.sum()} stopped outside, {far} to {numeral(float(worst))}"
-        shapes.append((beyond, shape, name, np.full(len(x), at)))
+    shapes = [((seen >= low) & (seen <= high), "O", label, heights)]
+    for beyond_it, shape, name in beyond(seen, limits):
+        shapes.append((beyond_it, shape, f"{beyond_it.sum()} stopped {name}", np.full(len(x), at[shape])))
     for chosen, shape, name, places in shapes:
         if chosen.any():
             words = [ended_at(trials[i]) for i in np.flatnonzero(chosen).tolist()]

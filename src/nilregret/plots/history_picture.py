@@ -37,7 +37,7 @@ from .source import (
     numbers_drawn,
     standing,
 )
-from .ticks import fenced, log_ticks, padded, spread_evenly
+from .ticks import beyond, fenced, log_ticks, padded, spread_evenly
 
 EDGE = 0.18  # Room above and below the values, as a share: for the label of the best.
 SHORTEST = 20  # Fewest values of a running mean.
@@ -420,14 +420,11 @@ def _values(found: History, limits: tuple[float, float], shown: IndexArray) -> l
 
 
 def _outside(found: History, limits: tuple[float, float], shown: IndexArray) -> list[Mark]:
-    values, ends = found.values[shown], padded(limits, EDGE)
-    marks: list[Mark] = []
-    for chosen, shape, at in ((values < limits[0], "v", ends[0]), (values > limits[1], "^", ends[1])):
-        if chosen.any():
-            far, worst = ("down", values[chosen].min()) if shape == "v" else ("up", values[chosen].max())
-            name = f"{chosen.sum()} outside, {far} to {numeral(float(worst))}"
-            marks.append(_told(found, shown[chosen], name, shape, at=at))
-    return marks
+    ends = dict(zip("v^", padded(limits, EDGE), strict=True))
+    return [
+        _told(found, shown[chosen], f"{chosen.sum()} {name}", shape, at=ends[shape])
+        for chosen, shape, name in beyond(found.values[shown], limits)
+    ]
 
 
 def _told(found: History, chosen: IndexArray, label: str, shape: str, *, at: float | None = None) -> Points:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray
 from .._utils.numerals import numeral
@@ -42,6 +43,16 @@ def fenced(values: Array, *, upward: bool) -> tuple[float, float]:
         return low, high
     inside = values[values >= first - reach] if upward else values[values <= third + reach]
     return (float(inside.min()), high) if upward else (low, float(inside.max()))
+
+
+def beyond(values: Array, limits: tuple[float, float]) -> Iterator[tuple[npt.NDArray[np.bool_], str, str]]:
+    """Yields which values `(n,)` are beyond an end of an axis, the shape of their arrows, and the words of a legend."""
+    for chosen, shape, far, worst in (
+        (values < limits[0], "v", "down", np.min),
+        (values > limits[1], "^", "up", np.max),
+    ):
+        if chosen.any():
+            yield chosen, shape, f"outside, {far} to {numeral(float(worst(values[chosen])))}"
 
 
 def padded(limits: tuple[float, float], share: float = 0.06) -> tuple[float, float]:
