@@ -253,6 +253,15 @@ def test_the_table_for_a_paper(compared):
         compared.to_latex(label="tab:a")
     with pytest.raises(InvalidInput, match="`caption` is 3"):
         compared.to_latex(caption=3)
+    kept = found.to_latex(columns=["wins", "cumulative regret"], environment="b").splitlines()
+    assert kept[0] == r"\begin{tabular}{lrr}"
+    assert kept[2] == r"policy & wins & cumulative regret \\"
+    assert not any("multicolumn" in line for line in kept)
+    assert [line.split(" & ")[-1].removesuffix(r" \\") for line in kept if "$" in line] == [
+        row[1] for row in map(list, rows)
+    ]
+    with pytest.raises(InvalidInput, match=r"`columns` is 'win': .* Did you mean 'wins'"):
+        compared.to_latex(columns=["win"])
 
 
 def test_names_that_latex_would_take_for_other_marks_and_arguments(compared):

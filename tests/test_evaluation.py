@@ -258,6 +258,7 @@ def test_values_that_cannot_be_used_are_named(column, value, sentence):
         (lambda log: log | {"id": [1, 2, 1, *range(3, 60)]}, 0, "Rows 0 and 2 have the same id, 1"),
         (lambda log: log | {"reward": ["x"] * 60}, 0, "Row 0 of `log` has 'x' in column reward"),
         (lambda log: log, 9, "chooses 9, which is no action of the log"),
+        (lambda log: log, "unifrom", "chooses 'unifrom', which is no action .* Did you mean 'uniform'"),
         (lambda log: log, "best", '"best" is what a study thinks best'),
         (lambda log: log, [0.5, 0.5, 0.5, 0.5], "must be at least 0 and sum to 1"),
         (lambda log: log, np.zeros((3, 3)), r"of shape \(3, 3\)"),

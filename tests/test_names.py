@@ -117,6 +117,23 @@ def test_a_misspelt_keyword_is_refused_with_the_hint_that_python_has(call, missp
         call()
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "meant"),
+    [("study", "best_value", r"`study.best\(\)`"), ("study", "best_trials", r"`study.front\(\)`"),
+     ("result", "best_params", "`result.best_parameters`"), ("result", "zzz", None)],
+)  # fmt: skip
+def test_attributes_of_other_libraries_are_named_as_here(kind, name, meant):
+    result = nr.minimize(lambda x: x, nr.Space(x=nr.Int(0, 2)), trials=1, progress=False)
+    with pytest.raises(AttributeError, match=rf"no attribute '{name}'" + (rf"\. {meant}" if meant else "$")):
+        getattr(result if kind == "result" else result.study, name)
+
+
+def test_a_width_of_other_libraries_is_named_as_here():
+    arms, kernel = nr.Arms.grid(0, 1, 3), nr.Matern()
+    with pytest.raises(TypeError, match=r"'beta'\. Here `width` multiplies the standard deviation"):
+        nr.gp_ucb(arms, kernel, noise=0.1, beta=2.0)
+
+
 PUBLIC = """
     algorithms client environments errors evaluation gp kernels plots simulation slots storage study testing theory
     tuning

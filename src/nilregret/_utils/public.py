@@ -48,6 +48,23 @@ def public(
     return load, lambda: names, names
 
 
+def attributes_of_others(**here: str) -> Callable[[Any, str], Any]:
+    """Returns `__getattr__` of a class, whose error says what an attribute of other libraries is called here.
+
+    Misspelt attributes get their hint from Python, in the traceback.
+
+    Args:
+        here: a sentence by the attribute of others.
+    """
+
+    def __getattr__(self: Any, name: str) -> Any:  # noqa: N807
+        if name not in here:
+            return object.__getattribute__(self, name)  # This raises the error, or again that of a property.
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}. {here[name]}", obj=self)
+
+    return __getattr__
+
+
 def _hint(package: str, name: str, names: list[str], rooms: tuple[str, ...]) -> str:
     """Returns a question with the public name that is most like an unknown one, or an empty text."""
     if name.startswith("_"):

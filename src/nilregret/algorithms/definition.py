@@ -147,6 +147,17 @@ def _noise_of_reward(reward: KnownReward, noise: float | None) -> float:
     return reward.noise
 
 
+def keyword_hint(keyword: str, known: Iterable[str]) -> str:
+    """Returns what a keyword probably means that nothing takes, after a space, or an empty text."""
+    if keyword in ("beta", "kappa") and "width" in known:
+        return (
+            " Here `width` multiplies the standard deviation, and a theorem sets it. A constant one is "
+            "`nilregret.slots.envelope.ConstantWidth(value=2.0)`, in a file `{ type = 'constant', value = 2.0 }`. "
+            "It is the square root of BoTorch's beta, or the kappa of others."
+        )
+    return nearest(keyword, known)
+
+
 def _unexpected(algorithm: str, keyword: str, known: Iterable[str], fills: dict[str, str]) -> Exception:
     if keyword in fills:
         return InvalidInput(
@@ -159,7 +170,7 @@ def _unexpected(algorithm: str, keyword: str, known: Iterable[str], fills: dict[
             "there.",
             advice=f"Say `policy.using({keyword}=...)`.",
         )
-    return TypeError(f"{algorithm}() got an unexpected keyword argument {keyword!r}.{nearest(keyword, known)}")
+    return TypeError(f"{algorithm}() got an unexpected keyword argument {keyword!r}.{keyword_hint(keyword, known)}")
 
 
 def build(

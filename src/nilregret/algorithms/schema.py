@@ -19,7 +19,7 @@ from .._utils.dataclass import dataclass, field
 from ..domains.conditions import Conditional, when
 from ..domains.parameters import Choice, Float, Int, Parameter
 from ..errors import InvalidInput
-from .definition import Slots
+from .definition import Slots, keyword_hint
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -87,7 +87,7 @@ class Schema:
         if unknown or missing:
             wrong = [f"missing {', '.join(missing)}"] * bool(missing)
             wrong += [f"unknown {', '.join(unknown)}"] * bool(unknown)
-            hint = nearest(unknown[0], self.entries) if unknown else ""
+            hint = keyword_hint(unknown[0], self.entries) if unknown else ""
             of = f" of {named}" if named else ""
             raise InvalidInput(f"{'; '.join(wrong)}.{hint} The entries{of} are: {', '.join(self.entries) or 'none'}.")
         read: dict[str, Any] = msgspec.structs.asdict(convert(dict(table), self._struct))

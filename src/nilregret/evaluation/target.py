@@ -20,7 +20,7 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.checks import Array, IndexArray, many, number, shown
+from .._utils.checks import Array, IndexArray, many, nearest, number, shown
 from .._utils.dataclass import dataclass, replace
 from .._utils.randomness import Draws
 from ..domains.domain import Arms
@@ -264,8 +264,10 @@ def _codes(names: Sequence[Any], log: Log) -> IndexArray:
         return np.fromiter((code[name] for name in names), np.intp, len(names))
     except (KeyError, TypeError):
         wrong = next(name for name in names if not _known(name, code))
+        hint = nearest(wrong, ["uniform", "best", *map(str, log.actions)]) if isinstance(wrong, str) else ""
         raise InvalidInput(
-            f"The policy chooses {shown(wrong)}, which is no action of the log. There is {shown(list(log.actions))}.",
+            f"The policy chooses {shown(wrong)}, which is no action of the log. There is {shown(list(log.actions))}."
+            + hint,
             advice="Actions that the log never took are named by `actions=`.",
         ) from None
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, TypeVar, 
 
 import numpy as np
 
-from .._utils.checks import Array, integer, many, one_of, shown
-from .._utils.dataclass import dataclass
+from .._utils.checks import Array, integer, listed, many, one_of, shown
+from .._utils.dataclass import dataclass, replace
 from .._utils.numerals import html_table, latex_cell, latex_text, numeral
 from ..environments import Environment
 from ..errors import InvalidInput, NoRegretError, NoRegretWarning, needs, printable, warn
@@ -187,7 +187,10 @@ class Comparison:
                 frames.append(frame)
         return pd.concat(frames, ignore_index=True)
 
-    def to_latex(self, *, caption: str | None = None, label: str | None = None) -> str:
+    def to_latex(
+        self, *, caption: str | None = None, label: str | None = None, columns: Sequence[str] | None = None,
+        environment: str | None = None,
+    ) -> str:  # fmt: skip
         """Returns the table for a paper, which needs the LaTeX package `booktabs`.
 
         Regret has its standard error, and differences have their 95% intervals. The least regret of each environment is
@@ -197,27 +200,36 @@ class Comparison:
             caption: text under the table, in LaTeX. "" takes the sentence of `print(result)`. With a caption the table
                 is a float, without one it is a `tabular` alone.
             label: label of the float, such as "tab:regret".
+            columns: headings to keep, such as ("cumulative regret", "wins"), in this order. The default keeps all.
+            environment: name of the only environment in the table. The default has all.
 
         Raises:
-            InvalidInput: the caption or the label is no text, or a label is given without a caption.
+            InvalidInput: the caption or the label is no text, a label is given without a caption, or there is no such
+                column or environment.
         """
+        if environment is not None:
+            one_of("environment", environment, list(self.runs))
+            one = replace(self, runs={environment: self.runs[environment]})
+            return one.to_latex(caption=caption, label=label, columns=columns)
         for name, given in (("caption", caption), ("label", label)):
             if not isinstance(given, str | None):
                 raise InvalidInput(f"`{name}` is {shown(given)}: it must be a text.")
         if label is not None and caption is None:
             raise InvalidInput("`label` needs a `caption`, since LaTeX refers to floats. `caption=''` takes ours.")
         headings, groups = self._cells()
-        width = len(headings) - 1  # The last column, the times, is left out.
+        known = headings[1:-1]  # The last column, the times, is left out.
+        chosen = known if columns is None else [one_of("columns", each, known) for each in listed("columns", columns)]
+        kept, width = [0, *map(headings.index, chosen)], 1 + len(chosen)
         lines = [rf"\begin{{tabular}}{{l{'r' * (width - 1)}}}", r"\toprule"]
-        lines.append(" & ".join(headings[:width]) + r" \\")
+        lines.append(" & ".join(headings[i] for i in kept) + r" \\")
         for environment, rows in groups.items():
             lines.append(r"\midrule")
             if len(groups) > 1:
                 lines.append(rf"\multicolumn{{{width}}}{{l}}{{\emph{{{latex_text(environment)}}}}} \\")
             best = {1: self._least(environment, "cumulative"), 3: self._least(environment, "simple")}
-            for name, *cells in (row[:width] for row in rows):
-                said = [latex_cell(cell, bold=name in best.get(i, ())) for i, cell in enumerate(cells, 1)]
-                lines.append(" & ".join([latex_text(name), *said]) + r" \\")
+            for row in rows:
+                said = [latex_cell(row[i], bold=row[0] in best.get(i, ())) for i in kept[1:]]
+                lines.append(" & ".join([latex_text(row[0]), *said]) + r" \\")
         table = "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
         if caption is None:
             return table
@@ -291,12 +303,8 @@ class Comparison:
         for row in self.table:
             own = row.policy == row.reference
             cells = [row.policy, _with_error(row.cumulative_regret, row.cumulative_error)]
-            cells.append(
-                ""
-                if own
-                else _in_words(row.cumulative_difference, row.cumulative_lower, row.cumulative_upper)
-                + _carried(row.cumulative_carried)
-            )
+            cumulative = _in_words(row.cumulative_difference, row.cumulative_lower, row.cumulative_upper)
+            cells.append("" if own else cumulative + _carried(row.cumulative_carried))
             cells.append(_with_error(row.simple_regret, row.simple_error))
             simple = _in_words(row.simple_difference, row.simple_lower, row.simple_upper)
             cells.append("" if own else simple + _carried(row.simple_carried))

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, integer
+from .._utils.public import attributes_of_others
 from ..domains.domain import Arms, D
 from ..errors import InvalidInput, TrialError
 from ..kernels import Kernel
@@ -138,6 +139,16 @@ def _walk(sums: list[float], most: float) -> Iterator[float]:
 
 class Queries(Generic[D]):
     """The queries of a study. Each first reads what other processes recorded."""
+
+    if not TYPE_CHECKING:  # A type checker would take any name for an attribute.
+        __getattr__ = attributes_of_others(
+            **dict.fromkeys(
+                ("best_value", "best_params", "best_parameters", "best_point", "best_trial"),
+                "`study.best()` is the best trial, with `reward`, `parameters` and `point`.",
+            ),
+            best_trials="`study.front()` has the trials of the front.",
+            optimize="`nr.run(study, objective, trials=...)` does so.",
+        )
 
     goals: tuple[Goal, ...]
     seed: int

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, final, overload
 from .._utils.checks import Array, many
 from .._utils.dataclass import dataclass
 from .._utils.numerals import numeral, percent
+from .._utils.public import attributes_of_others
 from ..domains.domain import D
 from ..domains.options import worded
 from ..errors import NoRegretError, TrialError, needs
@@ -84,6 +85,12 @@ class Result(Generic[D]):
     >>> len(result.history), result.history[0]["state"]
     (5, 'observed')
     """
+
+    if not TYPE_CHECKING:  # A type checker would take any name for an attribute.
+        __getattr__ = attributes_of_others(
+            best_params="`result.best_parameters` is the dict.", x="`result.best_point` is the point.",
+            fun="`result.best_value` is the value.", best_trials="`result.front` has the trials of the front.",
+        )  # fmt: skip
 
     study: Study[D]
     trials: tuple[Trial[D], ...]
