@@ -28,10 +28,10 @@ def __dir__() -> list[str]:
 
 def _load_parts() -> None:
     """Imports every module that has described classes."""
-    from . import algorithms, slots
+    from . import algorithms, kernels, slots
     from .algorithms import auto, baselines  # noqa: F401
 
-    for package in (algorithms, slots):
+    for package in (algorithms, kernels, slots):
         for name in dir(package):
             getattr(package, name)
 

@@ -18,7 +18,8 @@ def public(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Returns `__getattr__`, `__dir__` and `__all__` of a package whose `__init__.pyi` lists its public names.
 
-    The stub has a name a line: `from .module import Name as Name`.
+    The stub has a name a line: `from .module import Name as Name`. A comment on the line leaves the name out of
+    `__all__`.
 
     Args:
         package: its `__name__`.
@@ -26,12 +27,14 @@ def public(
         rooms: its subpackages whose public names an error about an unknown name may suggest.
     """
     homes: dict[str, str] = {}
+    names: list[str] = []
     with open(f"{path[0]}/__init__.pyi", encoding="utf-8") as stub:  # noqa: PTH123 - `pathlib` is slow to import
         for line in stub:
             if line.startswith("from "):
                 _, module, _, name, *_ = line.split()
                 homes[name] = resolve_name(module, package)
-    names = sorted(homes)
+                names += [] if "#" in line else [name]
+    names.sort()
 
     def load(name: str) -> Any:
         home = homes.get(name)

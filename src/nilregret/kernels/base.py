@@ -164,9 +164,6 @@ Matrices = Callable[[Array], tuple[Array, Pullback]]
 ALL = slice(None)
 LENGTHSCALES = (1e-100, 1e300)  # lengthscales for which distances do not overflow
 POWERS = {"lengthscale": 1.0, "period": 1.0, "slope": -2.0}  # power of a length of the points, by kind
-# Constructors of combined and wrapped kernels ("sum", "product", "active", "multiplied", "stretched"). The modules
-# `combined` and `wrapper` import this module, so they add their constructors themselves.
-MAKE: dict[str, Callable[..., Kernel]] = {}
 
 
 class Hyperparameter(NamedTuple):
@@ -299,7 +296,9 @@ class Kernel(ABC):
         """
         known = self.hyperparameters(range(len(factors)))
         if not any(parameter.kind in POWERS for parameter in known):
-            return MAKE["stretched"](self, tuple(factors.tolist()))
+            from . import Stretched
+
+            return Stretched(self, tuple(factors.tolist()))
         values, logs = self.log_parameters.copy(), np.log(factors)
         for i, parameter in enumerate(known):
             if parameter.kind in POWERS:
@@ -360,13 +359,19 @@ class Kernel(ABC):
     @final
     def on(self, *dimensions: int) -> Kernel:
         """Returns this kernel on some columns only: `Matern().on(0) * Linear().on(1, 2)`."""
-        return MAKE["active"](self, dimensions)
+        from . import Active
+
+        return Active(self, dimensions)
 
     def __add__(self, other: Kernel) -> Kernel:
-        return MAKE["sum"](self, other) if isinstance(other, Kernel) else NotImplemented
+        from . import Sum
+
+        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
     def __mul__(self, other: Kernel | float) -> Kernel:
-        return MAKE["product"](self, other) if isinstance(other, Kernel) else self.__rmul__(other)
+        from . import Product
+
+        return Product(self, other) if isinstance(other, Kernel) else self.__rmul__(other)
 
     def __rmul__(self, factor: float) -> Kernel:
         if not isinstance(factor, int | float | np.integer | np.floating):
@@ -471,7 +476,9 @@ class PointKernel(Kernel):
 
     def scaled(self, factor: float) -> Kernel:
         """Returns the kernel factor * k."""
-        return MAKE["multiplied"](self, factor)
+        from . import Multiplied
+
+        return Multiplied(self, factor)
 
 
 def check_kernel(name: str, value: object) -> None:

@@ -20,7 +20,6 @@ from ..domains.domain import Space
 from ..errors import InvalidInput
 from ..serialize import description
 from .base import (
-    MAKE,
     Derivatives,
     Hyperparameter,
     Kernel,
@@ -199,7 +198,7 @@ class Rounded(Wrapper):
         """
         if bool((factors[len(factors) - self.space.dimension :] == 1.0).all()):
             return Rounded(self.kernel.rescaled(factors), self.space)
-        return MAKE["stretched"](self, tuple(factors.tolist()))
+        return Stretched(self, tuple(factors.tolist()))
 
 
 @final
@@ -318,9 +317,6 @@ class Stretched(Wrapper):
     def smoothness(self) -> float | None:
         """Smoothness of the kernel inside."""
         return self.kernel.smoothness
-
-
-MAKE.update(multiplied=Multiplied, stretched=Stretched)
 
 
 @dataclass(frozen=True)
@@ -582,6 +578,3 @@ class Active(Wrapper):
     def columns(self, dimension: int) -> frozenset[int]:  # noqa: ARG002 - it sees its own columns
         """Returns those of its columns that the kernel inside sees."""
         return frozenset(self.dimensions[i] for i in self.kernel.columns(len(self.dimensions)))
-
-
-MAKE.update(sum=Sum, product=Product, active=Active)

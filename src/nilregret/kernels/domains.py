@@ -17,7 +17,6 @@ from ..domains.parameters import Choice
 from ..errors import InvalidInput
 from ..serialize import description
 from .base import (
-    MAKE,
     Derivatives,
     Hyperparameter,
     Kernel,
@@ -30,7 +29,7 @@ from .base import (
     scale_number,
     weights_array,
 )
-from .combined import Pair, Product, Sum
+from .combined import Pair, Product, Stretched, Sum
 from .stationary import DISTANCE, Matern, SquaredExponential, Stationary
 from .tied import Tied, checked_groups
 
@@ -130,7 +129,7 @@ class Overlap(PointKernel):
     def rescaled(self, factors: Array) -> Kernel:
         """Returns the kernel itself if the columns of each choice have one factor, since lengths do not count."""
         spread = [np.ptp(factors[self._members[:, choice] > 0.0]) for choice in range(self._members.shape[1])]
-        return self if max(spread) == 0.0 else MAKE["stretched"](self, tuple(factors.tolist()))
+        return self if max(spread) == 0.0 else Stretched(self, tuple(factors.tolist()))
 
     @property
     def variance(self) -> float:

@@ -1,7 +1,7 @@
 # The public names of the simulation, said once.
 
 from .. import environments as environments
-from ..environments import Environment as Environment
+from ..environments.environment import Environment as Environment
 from .compare_policies import Comparison as Comparison
 from .compare_policies import compare as compare
 from .metrics import Run as Run

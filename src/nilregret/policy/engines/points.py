@@ -27,8 +27,10 @@ from ...gp.per_arm import ArmColumns, arm_columns
 from ...gp.tidal import TidalPosterior
 from ...kernels import Kernel, Matern
 from ...slots.envelope import Bounds, Envelope
+from ...slots.sketch import Sketch
 from ...storage.record import Trial
 from ..availability import Available
+from .arms import ArmEngine
 from .base import Decision, Engine, Prior, Question, Units, none_left, nothing_left, row_of, rows_of
 from .rounds import PointRound
 
@@ -402,3 +404,18 @@ class PointEngine(Engine[PointBelief]):
     def copy(self) -> Self:
         """Returns an independent engine, which values its candidates anew."""
         return independent(self, self.OWNED, fresh={"_standing": {}})
+
+
+def make_engine(
+    domain: Domain,
+    context: Domain | None,
+    search: PointSearch,
+    sketch: Sketch | None = None,
+    *,
+    seed: int,
+    by_rows: bool = False,
+) -> Engine[Any]:
+    """Returns the engine for a domain and contexts. If `by_rows`, cells are rows of coordinates on every domain."""
+    if not by_rows and isinstance(domain, Arms) and isinstance(context, Arms | None):
+        return ArmEngine(domain, context)
+    return PointEngine(domain, context, search, seed=seed, sketch=None if sketch is None else sketch.terms)

@@ -1,0 +1,33 @@
+# The public names of the environments, said once.
+
+from .data.datasets import METR_LA_WORKING_DAYS as METR_LA_WORKING_DAYS
+from .data.datasets import intel_lab as intel_lab
+from .data.datasets import intel_lab_log as intel_lab_log
+from .data.datasets import la_highway as la_highway
+from .data.datasets import light_cmu as light_cmu
+from .data.datasets import metr_la as metr_la
+from .data.datasets import mote_positions as mote_positions
+from .data.sensors import Readings as Readings
+from .data.sensors import SensorNetwork as SensorNetwork
+from .data.sensors import sensor_network as sensor_network
+from .environment import Environment as Environment
+from .rkhs_functions import RKHSFunction as RKHSFunction
+from .rkhs_functions import drifting_samples as drifting_samples
+from .rkhs_functions import gp_sample as gp_sample
+from .rkhs_functions import literal_norm as literal_norm
+from .rkhs_functions import range_noise as range_noise
+from .rkhs_functions import rkhs_fit as rkhs_fit
+from .rkhs_functions import rkhs_function as rkhs_function
+from .rkhs_functions import rkhs_posterior_mean as rkhs_posterior_mean
+from .standard_functions import ConstrainedProblem as ConstrainedProblem
+from .standard_functions import KnownFunction as KnownFunction
+from .standard_functions import branin as branin
+from .standard_functions import data_rates as data_rates
+from .standard_functions import hartmann3 as hartmann3
+from .standard_functions import hartmann6 as hartmann6
+from .standard_functions import rosenbrock as rosenbrock
+from .standard_functions import small_feasible_region as small_feasible_region
+from .true_outputs import ArmFunction as ArmFunction
+from .true_outputs import Drifting as Drifting
+from .true_outputs import even_changes as even_changes
+from .true_outputs import random_changes as random_changes
