@@ -5,6 +5,7 @@ import pytest
 
 import nilregret as nr
 from nilregret.errors import InvalidInput, TrialError
+from nilregret.plots.front_picture import front_title
 from nilregret.slots.pareto import Pareto
 
 SPACE = nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1))
@@ -252,6 +253,7 @@ def test_trials_that_are_left_out_as_noise_are_counted_and_without_noise_there_a
     assert found.left_out == len(missing)
     assert bool(missing) == (noise is None)
     assert bool(found.note) == bool(missing)
+    assert front_title(study, found).endswith(found.note)
     if noise == 0:
         assert {trial.number for trial in found.trials} == best_as_told
         assert [tuple(row) for row in found.mean.tolist()] == [trial.values for trial in found.trials]

@@ -183,7 +183,7 @@ def front_title(study: Study, found: Front) -> str:
         return f"{why} in {many(answered, 'trial')}{left_out}"
     corner = ", ".join(numeral(value) for value in found.reference.tolist())
     on = f"{len(found.trials):,} of {many(answered, 'trial')} on the front{left_out}"
-    note = f"\n{found.note}" if found.note else ""
+    note = f"; {found.note}" if found.note else ""
     return f"{on}; volume {numeral(found.hypervolume)} from ({corner}){note}"
 
 
