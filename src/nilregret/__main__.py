@@ -11,8 +11,10 @@ import click
 
 from . import __version__
 from ._utils.process_setting import handled, interrupt
-from .cli.common import echo, sentence_of
-from .cli.groups import COMMANDS, Commands
+from .cli import study_commands  # noqa: F401 - Its commands are among `COMMANDS`.
+from .cli.common import COMMANDS, echo, sentence_of
+from .cli.groups import Commands
+from .cli.read_commands import evaluate
 from .cli.service_commands import serve, token
 from .cli.trial_commands import work
 from .errors import InvalidInput, MissingExtra, NoRegretError
@@ -182,7 +184,7 @@ def papers(
         raise click.ClickException(sentence_of(error)) from error
 
 
-for _command in (*COMMANDS, work, serve, token):
+for _command in (*COMMANDS, evaluate, work, serve, token):
     main.add_command(_command)
 
 

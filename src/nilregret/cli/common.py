@@ -248,6 +248,9 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 wide_option = click.option("--wide", is_flag=True, help="Show all columns, also empty ones.")
 
 
+COMMANDS: list[click.Command] = []  # Commands of `study_command`, from all modules that are imported.
+
+
 def study_command(
     short_help: str, *, name: str | None = None, study: Literal["required", "optional", "none"] = "required",
     negative_numbers: bool = False,
@@ -268,7 +271,8 @@ def study_command(
             command = click.argument("study", required=required, shell_complete=complete_study)(command)
         settings = NEGATIVE_NUMBERS if negative_numbers else None
         make = click.command(name, short_help=short_help, context_settings=settings)
-        return make(click.argument("storage")(command))
+        COMMANDS.append(make(click.argument("storage")(command)))
+        return COMMANDS[-1]
 
     return decorate
 

@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING, Any, final
 import click
 
 from .common import echo, from_json, json_option, opened_study, print_json, study_command, wide_option
-from .read_commands import evaluate, explain, front, show, studies, trials
-from .study_commands import create, delete, export, import_, rename
-from .trial_commands import abandon, add, ask, enqueue, fail, forget, report, sheet, stop, tell, widen
 
 if TYPE_CHECKING:
     from ..study.spaces import Arm
@@ -191,34 +188,3 @@ class Commands(click.Group):
             commands = [(name, self.commands[name]) for name in names if name in self.commands]
             with formatter.section(title):
                 formatter.write_dl([(name, command.get_short_help_str(limit=80)) for name, command in commands])
-
-
-COMMANDS: list[click.Command] = [
-    studies,
-    show,
-    trials,
-    front,
-    explain,
-    evaluate,
-    create,
-    ask,
-    sheet,
-    tell,
-    add,
-    enqueue,
-    widen,
-    fail,
-    abandon,
-    forget,
-    report,
-    stop,
-    arms,
-    add_arm,
-    retire_arm,
-    restore_arm,
-    describe_arm,
-    export,
-    import_,
-    rename,
-    delete,
-]
