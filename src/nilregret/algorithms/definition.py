@@ -323,19 +323,19 @@ def check_gain(name: object) -> None:
 
 def chosen_gain(name: str | float, domain: Domain, context: Domain | None, kernel: Kernel) -> Gain:
     """Returns the information gain of a width: by name, or a constant one for a number."""
-    from ..slots.widths import self_normalized as gains
+    from ..slots.widths import self_normalized
 
     check_gain(name)
     if not isinstance(name, str):
-        return gains.ConstantGain(value=name)
+        return self_normalized.ConstantGain(value=name)
     if name == "greedy":
         if not isinstance(domain, Arms) or not isinstance(context, Arms | None):
             raise InvalidInput(
                 "`information_gain` 'greedy' needs finitely many arms (and contexts), and this domain is continuous. "
                 "Use 'realised', which is valid and tighter, or a grid of arms."
             )
-        return gains.GreedyGain()
+        return self_normalized.GreedyGain()
     if name == "rate":
         width = 0 if context is None else context.dimension
-        return gains.RateGain(kernel=kernel, dimension=width + domain.dimension)
-    return gains.RealisedGain()
+        return self_normalized.RateGain(kernel=kernel, dimension=width + domain.dimension)
+    return self_normalized.RealisedGain()

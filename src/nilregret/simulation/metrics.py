@@ -30,7 +30,6 @@ from ..domains.domain import Arms, Domain
 from ..environments.environment import Play
 from ..environments.true_outputs import ascending_rounds
 from ..errors import InvalidInput
-from . import metrics
 
 ROUNDS = "They are rounds, counted from 0."
 
@@ -319,12 +318,12 @@ class Run:
     @property
     def cumulative_regret(self) -> Array:
         """Sum of the regret up to each round, `(T,)`."""
-        return metrics.cumulative_regret(self.regret)
+        return cumulative_regret(self.regret)
 
     @property
     def average_regret(self) -> Array:
         """Cumulative regret divided by the number of rounds, `(T,)`."""
-        return metrics.average_regret(self.regret)
+        return average_regret(self.regret)
 
     @property
     def simple_regret(self) -> Array:
@@ -332,7 +331,7 @@ class Run:
 
         Under noise nobody knows which round that is. A recommended point, such as `study.best()`, may be worse.
         """
-        return metrics.simple_regret(self.regret, answered_by=self.answered_by)
+        return simple_regret(self.regret, answered_by=self.answered_by)
 
     @property
     def violations(self) -> Array:
@@ -342,17 +341,17 @@ class Run:
     @property
     def violation(self) -> Array:
         """V_t, the norm of the positive part of the summed constraint values, `(T,)`."""
-        return metrics.violation(self.constraints)
+        return violation(self.constraints)
 
     @property
     def realised_violation(self) -> Array:
         """V_t of the observed constraint values with noise (Shi & Eryilmaz 2022, appendix D), `(T,)`."""
-        return metrics.violation(self.told_constraints)
+        return violation(self.told_constraints)
 
     @property
     def strong_violation(self) -> Array:
         """Sum of the positive parts of the constraint values up to each round, `(T,)`."""
-        return metrics.strong_violation(self.constraints)
+        return strong_violation(self.constraints)
 
 
 @final
