@@ -499,7 +499,7 @@ DEFECTS = (
         "a queue that is not rolled back",
     ),
     Defect(
-        "policy/pinned",
+        "policy/decide",
         "return found if active is None else found & active[:, self.columns].all(axis=1)",
         "return found",
         "test_enqueue.py",

@@ -10,9 +10,9 @@ import nilregret as nr
 from nilregret.plots.curves_picture import MOST
 from nilregret.serve.dashboard.views.columns import columns_of
 from nilregret.serve.dashboard.views.compared import compared_view, facts_of
-from nilregret.serve.dashboard.views.curves import curves_view
 from nilregret.serve.dashboard.views.grid import grid_view
 from nilregret.serve.dashboard.views.new_study import code_of, request_of
+from nilregret.serve.dashboard.views.progress import curves_view
 from nilregret.serve.dashboard.views.standing import verdict
 from nilregret.serve.dashboard.views.status import status
 from nilregret.storage import MemoryStorage

@@ -20,8 +20,8 @@ from optuna.trial import FrozenTrial, TrialState
 from .._utils.checks import LARGEST_REWARD, Array, frozen, many, number, shown
 from ..domains.domain import Arms
 from ..errors import InvalidInput
+from ..policy.decide import Pinned
 from ..policy.engines import Decision
-from ..policy.pinned import Pinned
 from ..policy.policy import Policy
 from ..policy.state import State
 from ..policy.trained_posterior import refuse_std

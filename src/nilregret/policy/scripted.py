@@ -27,8 +27,8 @@ from ..slots.objective import averages
 from ..slots.pending import Ignored, Pending
 from ..storage.record import Event, Trial
 from .availability import Available
+from .decide import Pinned
 from .engines import Decision
-from .pinned import Pinned
 
 
 class Answers(NamedTuple):

@@ -22,12 +22,11 @@ from ..slots.no_worse import Budget
 from ..slots.objective import Change
 from ..storage.record import Event, Trial
 from .availability import Available
-from .decide import decide, distribution, due_forcing, propensity
+from .decide import Pinned, decide, distribution, due_forcing, filled, propensity
 from .engines import Decision, make_engine
 from .fits import FitJob, FitsOnRecord, LateFits
 from .memory_runner import MemoryRunner
 from .outputs import BY_NUMBER, Outputs
-from .pinned import Pinned, filled
 from .policy import Policy
 from .rounds import Rounds
 

@@ -26,7 +26,7 @@ from ..domains.domain import Arms, Domain, Space, refuse_outside_limits, space_o
 from ..domains.parameters import Parameter
 from ..domains.search.designs import sobol
 from ..errors import InvalidInput
-from ..policy.pinned import Pinned, has_some
+from ..policy.decide import Pinned, has_some
 from ..policy.policy import Policy
 from ..storage.changes import StudyChange
 from .function import settings_at

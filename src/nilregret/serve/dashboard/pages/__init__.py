@@ -3,11 +3,10 @@
 from starlette.routing import Route
 
 from .. import files
-from . import actions, compare, explore, new, studies, study, trials, worth
+from . import actions, explore, new, studies, study, trials
 
 ROUTES = [
-    *studies.ROUTES, *study.ROUTES, *explore.ROUTES, *trials.ROUTES, *worth.ROUTES,
-    *compare.ROUTES, *actions.ROUTES, *new.ROUTES,
+    *studies.ROUTES, *study.ROUTES, *explore.ROUTES, *trials.ROUTES, *actions.ROUTES, *new.ROUTES,
     Route("/static/{file:path}", files.static), Route("/favicon.ico", files.favicon),
 ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The rewards by trial (the picture `history`), with a sentence on how they went."""
+"""The rewards by trial (the picture `history`), with a sentence on how they went, and the curves of trials."""
 
 from __future__ import annotations
 
@@ -11,14 +11,55 @@ import numpy as np
 from ...._utils.checks import many, shown
 from ....errors import InvalidInput
 from ....plots.base import reward_label
+from ....plots.curves_picture import curves_panel, ended_at, reporting
 from ....plots.history_picture import MOST, History, history_panels, panels_of, volume_panel
 from ....plots.source import value_range
+from ....plots.ticks import spread_evenly
 from ....storage.record import Trial
-from ....study.quantities import quantities
+from ....study.quantities import quantities, quantity
 from ....study.study import Study
 from ....study.waiting import counted_trials
 from .front import NO_FRONT, front_now, reference_text
-from .pictures import Picture, drawn, empty, has_front, short
+from .pictures import Picture, drawn, empty, has_front, short, table
+
+CURVE_TITLE, ROWS = "Curves", 100  # of a table
+NO_CURVE = empty(CURVE_TITLE, "No trial has reported a step yet.")
+
+
+def curves_view(study: Study, trial: Trial | None = None) -> Picture | None:
+    """Returns the picture `curves` of a study, or None if no trial has reported, or the given one has not.
+
+    Args:
+        study: a study with any policy.
+        trial: that is highlighted, whose reports are the table. None for the best finished one.
+    """
+    trials = reporting(study) if trial is None or trial.curve else []
+    if not trials:
+        return None
+    panel = curves_panel(
+        quantity(study, None),
+        value_range(None, study),
+        reward_label(study),
+        chosen=None if trial is None else trial.number,
+    )
+    if trial is None:
+        summary = f"{many(len(trials), 'trial')} reported: {panel.title}."
+        return drawn(CURVE_TITLE, summary.replace("\n", "; "), [replace(panel, title="")])
+    said = ended_at(trial)
+    picture = drawn("Curve", f"{said[0].upper()}{said[1:]}, of {many(len(trial.curve), 'report')}.", [panel])
+    return picture | {"table": table(["step", panel.y.label], _reports(trial))}
+
+
+def reports(study: Study) -> bool:
+    """Returns whether trials of a study report: its policy has a pruning rule, or some have reported."""
+    return getattr(study.policy, "pruning", None) is not None or any(trial.curve for trial in study.trials)
+
+
+def _reports(trial: Trial) -> list[tuple[str, str]]:
+    """Returns the steps and values of a trial as text, of many those evenly spread."""
+    kept, steps = spread_evenly(len(trial.curve), ROWS).tolist(), trial.steps
+    return [(f"{step:,}", short(value)) for step, value in (steps[i] for i in kept)]
+
 
 TITLE = "Progress"
 HEIGHTS = (3.0, 2.0)  # of the values, and of the gap to the best or a budget

@@ -13,9 +13,9 @@ from ....study.study import Study
 from ....study.trial_json import trial_json
 from ....study.waiting import set_at_deadline
 from ...work.collected import Collected
-from .curves import curves_view, reports
 from .grid import marks
 from .pictures import interval_bars, reward_text, said_with, short
+from .progress import curves_view, reports
 from .status import short_context
 
 VERDICTS = {
