@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_or
 
 import numpy as np
 
-from ._utils.checks import shown
+from ._utils.checks import nearest, shown
 from ._utils.dataclass import dataclass
 from ._utils.public import LOADERS
 from .errors import InvalidInput, NoRegretError
@@ -231,8 +231,9 @@ def _decoder(name: object) -> Callable[[dict[str, Any]], Any]:
             load()
     if name not in _DECODERS:
         raise InvalidInput(
-            f"Unknown type {shown(name)} in a description; known are {', '.join(sorted(_DECODERS))}. "
-            "Usually it was written by a newer version, or a class of your own has not been imported yet."
+            f"Unknown type {shown(name)} in a description; known are {', '.join(sorted(_DECODERS))}."
+            f"{nearest(name, _DECODERS)} Usually it was written by a newer version, or a class of your own has not "
+            "been imported yet."
         )
     return _DECODERS[name]
 
