@@ -1,5 +1,7 @@
 """The posterior at points agrees with the dense reference, whatever happened to it."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -38,6 +40,21 @@ def kernel(request):
 @pytest.fixture(params=[7, 256])
 def block(request, monkeypatch):
     monkeypatch.setattr(triangle, "BLOCK", request.param)
+    monkeypatch.setattr(triangle, "FIRST", 3)
+
+
+def test_few_observations_take_little_memory():
+    kernel, candidates = nr.Matern(2.5, 0.3), np.random.default_rng(2).uniform(0, 1, (1000, 2))
+    kernel(POINTS, POINTS)  # The first time imports libraries.
+    tracemalloc.start()
+    try:
+        posterior = PointPosterior(kernel, 2, 0.05)
+        standing = CandidateMoments(posterior, candidates)
+        posterior.extend(POINTS, np.ones(len(POINTS)))
+        standing.predict()
+        assert tracemalloc.get_traced_memory()[0] < 1_000_000  # 512 kB of it are 64 rows at the candidates
+    finally:
+        tracemalloc.stop()
 
 
 def check(posterior, observations, tol=1e-8):

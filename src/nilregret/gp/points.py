@@ -447,7 +447,7 @@ class PointPosterior(AtPoints, CountingPosterior):
         return super().copy()
 
 
-ROWS = 256  # of V that are allocated at a time
+ROWS = 256  # of V in a block
 
 
 class CandidateMoments:
@@ -539,7 +539,9 @@ class CandidateMoments:
         for offset, row in enumerate(new):
             block, inside = divmod(low + offset, ROWS)
             if inside == 0 and block == len(self._rows):
-                self._rows.append(np.zeros((ROWS, len(self.points))))
+                self._rows.append(np.zeros((triangle.FIRST, len(self.points))))
+            elif inside == len(self._rows[block]):
+                self._rows[block] = triangle.doubled(self._rows[block])
             self._rows[block][inside] = row
         self._variance -= np.einsum("ij,ij->j", new, new)
         if moves:

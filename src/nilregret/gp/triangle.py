@@ -4,9 +4,9 @@
 |---|---|---|---|
 | L | `_left`, `_corner` | blocks of `BLOCK` rows: left of the diagonal block, and that block | (n, n), lower |
 
-Rows are stored in blocks that are allocated whole and filled. So growth copies nothing, and only half of the square is
-kept: n = 10,000 takes 0.45 GB. Substitution runs block by block in level-3 BLAS. A few right-hand sides together cost
-little more than one, since reading L takes most of the time.
+Rows are stored in blocks that have their full width at once, and double their rows by need. So growth copies at most a
+block, and only half of the square is kept: n = 10,000 takes 0.45 GB. Substitution runs block by block in level-3 BLAS.
+A few right-hand sides together cost little more than one, since reading L takes most of the time.
 """
 
 from __future__ import annotations
@@ -21,8 +21,14 @@ from .._utils.checks import Array
 from .._utils.copying import Copyable
 
 BLOCK = 256
+FIRST = 32  # rows of a block that are allocated at first, and doubled when they are used up
 SMALL = 1_000_000  # largest number of multiplications in a product for which OpenBLAS does not first copy its operands
 FEW = 48  # number of right-hand sides up to which that copy takes longer than the product
+
+
+def doubled(rows: Array) -> Array:
+    """Returns rows with as many rows of zeros below them. Their stride stays, which decides how products round."""
+    return np.concatenate([rows, np.zeros_like(rows)])
 
 
 class Rotations(NamedTuple):
@@ -88,8 +94,10 @@ class GrowingTriangle(Copyable):
         """Adds the row (row, diagonal) of L, where `row` is `(size,)`."""
         block, inside = divmod(self.size, BLOCK)
         if inside == 0:
-            self._left.append(np.zeros((BLOCK, block * BLOCK)))
-            self._corner.append(np.zeros((BLOCK, BLOCK)))
+            self._left.append(np.zeros((FIRST, block * BLOCK)))
+            self._corner.append(np.zeros((FIRST, BLOCK)))
+        elif inside == len(self._corner[block]):
+            self._left[block], self._corner[block] = doubled(self._left[block]), doubled(self._corner[block])
         self._last = None
         self._left[block][inside] = row[: block * BLOCK]
         self._corner[block][inside, :inside] = row[block * BLOCK :]
