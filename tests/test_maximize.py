@@ -826,7 +826,8 @@ def test_the_same_call_goes_on_and_a_finished_one_evaluates_nothing(tmp_path):
     assert len(calls) == 9
     assert told(result) == told(straight)
     with pytest.raises(
-        nr.errors.InvalidInput, match=r"parameters: `kind` was Choice\(.*\) then and is not there now; `y` was"
+        nr.errors.InvalidInput,
+        match=r"parameters: domain.kind \(Choice then, nothing now\), domain.y \(nothing then, Int",
     ):
         quiet(lambda **_: 0.0, nr.Space(x=nr.Float(0, 1), y=nr.Int(0, 2)), storage=storage, name="objective")
     other = quiet(objective, nr.Space(kind=nr.Choice("b", "a"), x=nr.Float(0, 1)), trials=9, storage=storage)

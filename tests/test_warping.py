@@ -301,10 +301,10 @@ def test_bounds_of_warped_rewards_are_no_multiple_of_the_deviation():
     assert "+-" not in str(late)
     assert late == study.explain(12, draws=0)
     auto = nr.Study(nr.auto(nr.Arms.grid(0, 1, 9)), seed=0)
-    for _ in range(6):
+    for _ in range(10):
         trial = auto.ask()
         auto.tell(trial, cliff([trial.point[0], 0.0]))
-    assert "std in the units that are learned, a width drawn" in dict(auto.explain(5, draws=0).facts)["score"]
+    assert "std in the units that are learned, a width drawn" in dict(auto.explain(9, draws=0).facts)["score"]
 
 
 def test_a_goal_only_turns_the_sign():

@@ -156,7 +156,7 @@ class Pruned(NamedTuple):
         missed: number of these whose reward was better than all rewards told before.
 
     >>> import nilregret as nr
-    >>> found = nr.study.pruned.Pruned(stopped=40, spared=5, finished=4, missed=1)
+    >>> found = nr.study.pruning.Pruned(stopped=40, spared=5, finished=4, missed=1)
     >>> str(found)[-38:], found.regretted
     ('10 of 40 stops would have been better.', 10.0)
     """
