@@ -8,7 +8,7 @@ from typing import Any
 from nilregret.serve.api.app import OPERATIONS
 from nilregret.serve.api.openapi import document
 from nilregret.serve.api.operations import REFUSALS
-from nilregret.serve.auth.caller import needed, public
+from nilregret.serve.auth.tokens import needed, public
 from nilregret.serve.wire.problems import KINDS
 
 WIDEST = 110  # characters of JSON in one line

@@ -14,7 +14,7 @@ from starlette.middleware import Middleware
 import nilregret as nr
 from nilregret.algorithms.baselines import bandit_oco
 from nilregret.serve.api.app import create_app
-from nilregret.serve.auth.caller import Caller
+from nilregret.serve.auth.tokens import Caller
 from nilregret.serve.dashboard import ROUTES, error_page
 from nilregret.storage import MemoryStorage
 from nilregret.storage.base import Change

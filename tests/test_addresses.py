@@ -10,7 +10,7 @@ import nilregret as nr
 from nilregret.__main__ import main
 from nilregret.client import Client
 from nilregret.errors import ServiceError
-from nilregret.serve.auth.caller import own_names, stored_name
+from nilregret.serve.auth.tokens import own_names, stored_name
 from nilregret.serve.wire.messages import name_in, segment
 from nilregret.storage import MemoryStorage, SqlStorage
 from nilregret.testing.serving import Serving, in_a_process

@@ -14,7 +14,7 @@ import nilregret as nr
 from nilregret.client import Client as Service
 from nilregret.serve.api import bulk
 from nilregret.serve.auth import bodies
-from nilregret.serve.auth.caller import OPERATOR
+from nilregret.serve.auth.tokens import OPERATOR
 from nilregret.serve.wire.problems import Problem
 from nilregret.serve.wire.settings import Limits, Settings
 from nilregret.storage import MemoryStorage, SqlStorage

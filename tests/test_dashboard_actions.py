@@ -8,8 +8,7 @@ from urllib.parse import urlencode
 import pytest
 
 import nilregret as nr
-from nilregret.serve.auth.caller import Caller
-from nilregret.serve.auth.tokens import Tokens
+from nilregret.serve.auth.tokens import Caller, Tokens
 from nilregret.serve.dashboard.rendering import coded
 from nilregret.serve.dashboard.views.forms import ACTIONS
 from nilregret.serve.watch.audit import PREFIX
@@ -387,7 +386,7 @@ def test_keys_of_other_alphabets_are_kept_apart(forms):
 @pytest.mark.parametrize("role", ["reader", "decider"])
 def test_only_admins_see_and_send_forms(role):
     """Roles are the gate's: here the gate is asked what it lets in."""
-    from nilregret.serve.auth.caller import needed
+    from nilregret.serve.auth.tokens import needed
 
     for path in ("/studies/a/actions/tell", "/studies/a/audit", "/v1/studies/a/audit", "/new"):
         assert needed("GET", path) == "admin"

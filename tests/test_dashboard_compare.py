@@ -9,7 +9,7 @@ import pytest
 
 import nilregret as nr
 from nilregret._utils.numerals import numeral
-from nilregret.serve.auth.caller import Caller
+from nilregret.serve.auth.tokens import Caller
 from nilregret.serve.dashboard.views.compared import compared_view, facts_of
 
 from .dashboard import KERNEL, KINDS, MARKUP, Pages, arms, marks, play, studies

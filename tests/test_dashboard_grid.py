@@ -11,7 +11,7 @@ import pytest
 
 import nilregret as nr
 from nilregret.errors import InvalidInput
-from nilregret.serve.auth.caller import Caller
+from nilregret.serve.auth.tokens import Caller
 from nilregret.serve.dashboard.views.columns import columns_of
 from nilregret.serve.dashboard.views.grid import as_csv, as_json, grid_view, selected, wanted
 from nilregret.serve.dashboard.views.health import delays, health

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from nilregret.serve.auth.caller import Caller
+from nilregret.serve.auth.tokens import Caller
 from nilregret.serve.dashboard.files import address, bytes_of_scripts
 
 from .dashboard import KINDS, MARKUP, PARTS, Pages, arms, hill, play, studies, study_of

@@ -15,10 +15,9 @@ from click.testing import CliRunner
 from nilregret.__main__ import main
 from nilregret.cli import service_commands
 from nilregret.serve.api.app import OPERATIONS
-from nilregret.serve.auth.caller import ROLES
 from nilregret.serve.auth.middleware import AccessMiddleware
 from nilregret.serve.auth.origin_checks import bound_to
-from nilregret.serve.auth.tokens import SESSION_SECONDS, Tokens
+from nilregret.serve.auth.tokens import ROLES, SESSION_SECONDS, Tokens
 from nilregret.serve.dashboard.pages import ROUTES
 from nilregret.serve.wire.settings import Limits
 from nilregret.storage import MemoryStorage, SqlStorage

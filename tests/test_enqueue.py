@@ -15,7 +15,7 @@ import pytest
 
 import nilregret as nr
 from nilregret.client import Client as Remote
-from nilregret.serve.auth.caller import needed
+from nilregret.serve.auth.tokens import needed
 from nilregret.storage import MemoryStorage
 from nilregret.testing.serving import Serving
 

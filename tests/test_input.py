@@ -29,9 +29,9 @@ from nilregret.slots.envelope import (
     ScheduledWidth,
 )
 from nilregret.slots.explore import NoExploration, TimedDesign, UncertaintySampling, UniformExploration
-from nilregret.slots.lengthscales import RegretBalancing
 from nilregret.slots.memory import Forever
 from nilregret.slots.objective import AdditivePenalty, MultiplicativePenalty, RewardAlone
+from nilregret.slots.refit import RegretBalancing
 from nilregret.slots.scores import (
     ExpectedImprovement,
     PosteriorDeviation,

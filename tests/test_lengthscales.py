@@ -11,7 +11,7 @@ from nilregret.errors import InvalidInput
 from nilregret.gp import AveragedArms, AveragedPoints, Bank, PointPosterior
 from nilregret.gp.choice import posterior_on_arms
 from nilregret.slots.envelope import ConstantWidth
-from nilregret.slots.lengthscales import with_factor
+from nilregret.slots.refit import with_factor
 from nilregret.slots.scores import ThompsonSample
 from nilregret.testing import check_policy
 

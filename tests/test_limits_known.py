@@ -10,8 +10,8 @@ import pytest
 
 import nilregret as nr
 from nilregret._utils.randomness import Draws
-from nilregret.domains.changed import column_order
 from nilregret.domains.conditions import Conditions
+from nilregret.domains.domain import column_order
 from nilregret.domains.limits import Limits
 from nilregret.serialize import dumps, loads
 from nilregret.serve.dashboard.views.settings import domain_text

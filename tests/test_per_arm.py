@@ -6,8 +6,8 @@ import pytest
 import nilregret as nr
 from nilregret.gp import PointPosterior, WeightSpacePosterior, choice
 from nilregret.gp.choice import posterior_at_points
+from nilregret.gp.feature_maps import ArmColumns
 from nilregret.gp.paths import drawn_path
-from nilregret.gp.per_arm import ArmColumns
 from nilregret.kernels import Intercept, Mixture, Multiplied, Overlap, RandomFeatures
 
 OPTIONS, CONTEXT = np.eye(3), nr.Linear().on(0, 1)

@@ -12,7 +12,7 @@ from starlette.routing import Mount, Route
 
 import nilregret as nr
 from nilregret._utils.checks import is_loopback
-from nilregret.serve.auth import caller as roles
+from nilregret.serve.auth import tokens as roles
 from nilregret.serve.auth.middleware import AccessMiddleware
 from nilregret.serve.auth.origin_checks import Names, bound_to
 from nilregret.serve.auth.tokens import Tokens

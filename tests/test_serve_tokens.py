@@ -10,8 +10,7 @@ from click.testing import CliRunner
 
 import nilregret as nr
 from nilregret.__main__ import main
-from nilregret.serve.auth.caller import Caller, check_tenant
-from nilregret.serve.auth.tokens import SESSION_SECONDS, Tokens
+from nilregret.serve.auth.tokens import SESSION_SECONDS, Caller, Tokens, check_tenant
 from nilregret.storage import MemoryStorage, SqlStorage
 
 from .marks import nightly

@@ -13,8 +13,8 @@ from nilregret.serve.api.size_limits import check_posterior
 from nilregret.serve.wire.settings import Limits, Settings
 from nilregret.slots.change_detection import DriftBank
 from nilregret.slots.envelope import ConstantWidth
-from nilregret.slots.lengthscales import LengthscaleBank
 from nilregret.slots.memory import Discount
+from nilregret.slots.refit import LengthscaleBank
 from nilregret.storage import MemoryStorage
 
 from .service import Client, plain

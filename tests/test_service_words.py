@@ -293,7 +293,7 @@ NOT_SERVED = {
     "__main__.py", "gp/fitting.py", "gp/information_gain.py", "_utils/executors.py",
 }  # fmt: skip
 OWN_PARTS = {
-    "theory/change/detector.py", "theory/change/calibration.py",
+    "theory/change/detector.py", "theory/change/schedules.py",
     "domains/search/arms.py", "theory/penalties.py",
     "storage/sql.py", "study/export.py", "tuning/toml/study_file.py",
     "tuning/toml/run.py", "study/replica.py",

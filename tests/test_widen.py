@@ -14,11 +14,11 @@ import pytest
 import nilregret as nr
 from nilregret.algorithms.schema import parameter, table_of
 from nilregret.client import Client as Remote
-from nilregret.domains.changed import changed_space, gone_options, placed
+from nilregret.domains.domain import changed_space, gone_options, placed
 from nilregret.plots.along import seen_along
 from nilregret.policy.respaced import on_space
 from nilregret.serialize import from_plain
-from nilregret.serve.auth.caller import needed
+from nilregret.serve.auth.tokens import needed
 from nilregret.storage import MemoryStorage
 from nilregret.study.direction import state_after
 from nilregret.study.function import axes

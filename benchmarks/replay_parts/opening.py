@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 import nilregret as nr
-from nilregret.serve.auth.caller import stored_name
+from nilregret.serve.auth.tokens import stored_name
 from nilregret.storage import SqlStorage
 
 from ..service_parts.servers import Connection, Server

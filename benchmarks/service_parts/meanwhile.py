@@ -4,8 +4,7 @@ import threading
 import time
 
 import nilregret as nr
-from nilregret.serve.auth.caller import stored_name
-from nilregret.serve.auth.tokens import Tokens
+from nilregret.serve.auth.tokens import Tokens, stored_name
 from nilregret.storage import SqlStorage
 
 from .servers import Connection, Server

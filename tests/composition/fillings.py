@@ -22,8 +22,8 @@ from nilregret.slots.envelope import (
     ScheduledWidth,
 )
 from nilregret.slots.explore import TimedDesign, UncertaintySampling, UniformExploration
-from nilregret.slots.lengthscales import RegretBalancing
 from nilregret.slots.objective import AdditivePenalty, MultiplicativePenalty
+from nilregret.slots.refit import RegretBalancing
 from nilregret.slots.scores import (
     ExpectedImprovement,
     PosteriorDeviation,

@@ -55,7 +55,6 @@ from ..slots.explore import (
     UniformExploration,
 )
 from ..slots.fidelity import Confirm
-from ..slots.lengthscales import LengthscaleBank
 from ..slots.memory import (
     AllOf,
     Discount,
@@ -71,7 +70,7 @@ from ..slots.no_worse import NoWorse, parted
 from ..slots.pending import Censored, Hallucinated, Ignored, NearestMeans, Pending
 from ..slots.pruning import Never, Pruning
 from ..slots.pruning_rules import Halving, Median, Predicted
-from ..slots.refit import ArmModels, Learning, Refit
+from ..slots.refit import ArmModels, Learning, LengthscaleBank, Refit
 from ..slots.rewards import Bernoulli, Bounded, KnownReward, Poisson
 from ..slots.safe import Safe
 from ..slots.silence import Exposed, Imputed, LateOrNever

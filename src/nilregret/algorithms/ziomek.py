@@ -11,7 +11,7 @@ from ..domains.domain import D, sides
 from ..kernels import Kernel
 from ..policy.policy import Policy
 from ..slots.envelope import Confidence
-from ..slots.lengthscales import RegretBalancing
+from ..slots.refit import RegretBalancing
 from ..slots.scores import UpperConfidenceBound
 from ..slots.widths.mixtures import AnalyticMixture, AnyRidge
 from .definition import DELTA, FreeSlots, algorithm, build, chosen_width, given, noise_and_ridge

@@ -207,7 +207,7 @@ def new(storage: str, role: str, tenant: str, about: str, expires: str, *, as_js
 
 def _print_taken_studies(storage: str, tenant: str) -> None:
     """Prints which studies of the operator become those of a new tenant, because of their names."""
-    from ..serve.auth.caller import OPERATOR, own_names
+    from ..serve.auth.tokens import OPERATOR, own_names
 
     taken = [] if tenant == OPERATOR else list(own_names(storage_at(storage), tenant).values())
     if taken:

@@ -12,9 +12,8 @@ from ..kernels import Kernel
 from ..kernels.factorization import factor_of_arms, tolerance
 from .arms import ArmPosterior, Prior
 from .distinct_arms import DistinctArmsPosterior
-from .feature_maps import FeatureMap, KernelFeatures, Terms
+from .feature_maps import ArmColumns, FeatureMap, KernelFeatures, Terms, arm_features
 from .low_rank_arms import MAX_RANK, LowRankPosterior
-from .per_arm import ArmColumns, arm_features
 from .points import PointPosterior
 from .protocol import AtPoints
 from .weight_space import MOST_FEATURES, WeightSpacePosterior

@@ -33,7 +33,7 @@ from scipy.linalg.lapack import dtrtrs
 from .._utils.checks import Array, IndexArray
 from .._utils.copying import Copyable
 from ..kernels import Matern
-from ..kernels.random_features import RandomFeatures, write_waves
+from ..kernels.others import RandomFeatures, write_waves
 from .arm_blocks import ArmBlocks
 from .screening import Moments
 

@@ -10,7 +10,7 @@
 
 An observation and a query cost O(r^2), whatever the number of observations. One of weight w is that of sqrt(w) z. For a
 kernel of finite rank (`Kernel.features`) the features span all of f, and the posterior is exact. If f is an independent
-function for each arm (`per_arm`), each arm has a block of r features with observations of its own. A sketch has the
+function for each arm, each arm has a block of r features with observations of its own. A sketch has the
 features of inducing points, which are drawn again from time to time (`draw_sketch`).
 Observations in between are added at once, in the present span.
 """

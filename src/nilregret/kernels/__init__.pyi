@@ -19,8 +19,8 @@ from .domains import kernel_for as kernel_for
 from .others import Empirical as Empirical
 from .others import Intercept as Intercept
 from .others import Linear as Linear
+from .others import RandomFeatures as RandomFeatures
 from .periodic import Periodic as Periodic
-from .random_features import RandomFeatures as RandomFeatures
 from .stationary import Matern as Matern
 from .stationary import RationalQuadratic as RationalQuadratic
 from .stationary import Spectral as Spectral

@@ -38,8 +38,7 @@ from .._utils.dataclass import dataclass
 from ..domains.domain import Domain, Space
 from ..gp import Averaged
 from ..gp.fitting import Standardization
-from ..slots.lengthscales import RegretBalancing
-from ..slots.refit import Refit, Refitted
+from ..slots.refit import Refit, Refitted, RegretBalancing
 from ..storage.record import Event, Trial
 from ..storage.trial import Fit
 from ..theory.rates import information_gain_rate

@@ -17,8 +17,8 @@ from ..kernels import Kernel
 from ..kernels.domains import prior_std
 from ..slots.constraints import LEAST_RIDGE, cautious_scale
 from ..slots.envelope import Bounds, Envelope, Expected, Progress
-from ..slots.lengthscales import Lengthscales, RegretBalancing, with_factor
 from ..slots.memory import Model
+from ..slots.refit import Lengthscales, RegretBalancing, with_factor
 from ..storage.record import Event, Trial
 from .engines import REWARDS, Engine, Limit, row_of, table
 from .fits import Balance, FitJob, Fits, FitsOnRecord, LateFits

@@ -14,8 +14,8 @@ from .._utils.checks import Array
 from .._utils.copying import independent
 from ..domains.domain import Arms
 from ..errors import InvalidInput
+from ..slots.constraints import Mask, hopeless
 from ..slots.envelope import DualState, Envelope
-from ..slots.feasibility import Mask, hopeless
 from ..slots.memory import Model, ModelInfo
 from ..storage.record import Event, Trial
 from .engines import Engine, Front, Limits, Prior

@@ -20,8 +20,8 @@ from .._utils.checks import Array, frozen
 from .._utils.randomness import Randomness
 from ..domains.domain import Box, Space
 from ..errors import InvalidInput, NoRegretError
+from ..slots.constraints import Mask
 from ..slots.envelope import Envelope, Window
-from ..slots.feasibility import Mask
 from ..slots.memory import Restart
 from ..slots.objective import averages
 from ..slots.pending import Ignored, Pending

@@ -13,13 +13,13 @@ from .._utils.checks import Array
 from .._utils.copying import independent
 from .._utils.randomness import Randomness, Rng
 from ..kernels import Kernel
+from ..slots.constraints import Mask
 from ..slots.envelope import Bounds, Envelope
-from ..slots.feasibility import Mask
 from ..slots.fidelity import Fidelity, Levels, forced_level
-from ..slots.lengthscales import Lengthscales
 from ..slots.memory import Evidence, Restart
 from ..slots.no_worse import Budget
 from ..slots.objective import Change
+from ..slots.refit import Lengthscales
 from ..storage.record import Event, Trial
 from .availability import Available
 from .decide import Pinned, decide, distribution, due_forcing, filled, propensity

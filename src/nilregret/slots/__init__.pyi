@@ -40,7 +40,6 @@ from .front_scores import HypervolumeImprovement as HypervolumeImprovement
 from .front_scores import ScalarisedBound as ScalarisedBound
 from .front_scores import ScalarisedImprovement as ScalarisedImprovement
 from .front_scores import ScalarisedSample as ScalarisedSample
-from .lengthscales import LengthscaleBank as LengthscaleBank
 from .memory import AllOf as AllOf
 from .memory import Detector as Detector
 from .memory import Discount as Discount
@@ -82,6 +81,7 @@ from .pruning_rules import Median as Median
 from .pruning_rules import Predicted as Predicted
 from .refit import ArmModels as ArmModels
 from .refit import EarlierStudies as EarlierStudies
+from .refit import LengthscaleBank as LengthscaleBank
 from .refit import Refit as Refit
 from .rewards import Bernoulli as Bernoulli
 from .rewards import Bounded as Bounded

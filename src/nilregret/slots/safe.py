@@ -29,9 +29,8 @@ from ..kernels.domains import prior_std
 from ..serialize import LATER, description
 from ..storage.record import Trial
 from .base import Policy
-from .constraints import Constraints, one_for
+from .constraints import ANCHORS, AROUND, Constraints, Mask, between, nearest, one_for, penalised, risk, violation
 from .envelope import DualState, Envelope, Expected, checked_delta
-from .feasibility import ANCHORS, AROUND, Mask, between, nearest, penalised, risk, violation
 from .safe_check import LikelihoodCheck, Model, deviation
 from .scores import PointView, TableView
 from .slopes import SlopeState, certified_point, cones_of, judged_by_slopes

@@ -27,7 +27,7 @@ from ..storage.record import Trial
 from ..theory.fronts import LEAST_STD
 from .constraints import LEAST_RIDGE
 from .envelope import Expected
-from .lengthscales import with_factor
+from .refit import with_factor
 
 FALSE_ALARM = 0.05  # alpha: probability of a contradiction if the model is as stated
 MOST = 128  # places with values, beyond which a value is compared with its prediction alone, for speed

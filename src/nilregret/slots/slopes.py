@@ -41,8 +41,8 @@ from ..domains.search.cones import CertifiedSearch, Cones, allowed
 from ..errors import NoRegretError
 from ..storage.record import Trial
 from ..theory.fronts import LEAST_STD, log_distribution
+from .constraints import admitted, between
 from .envelope import DualState, Envelope, Expected
-from .feasibility import admitted, between
 from .scores import PointView, TableView
 
 FIRST, TESTED = 4.0, 2.0  # factor of the slopes for the first step, and how slowly it falls, in noise bounds

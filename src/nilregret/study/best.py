@@ -10,8 +10,7 @@ import numpy as np
 
 from .._utils.checks import Array
 from .._utils.randomness import Draws
-from ..domains.changed import within
-from ..domains.domain import Arms, Space
+from ..domains.domain import Arms, Space, within
 from ..errors import TrialError
 from ..policy.outputs import BY_NUMBER
 from ..policy.state import State

@@ -9,8 +9,7 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from .._utils.checks import flag, shown
-from ..domains.changed import column_order
-from ..domains.domain import Space, options_of
+from ..domains.domain import Space, column_order, options_of
 from ..domains.options import known
 from ..errors import InvalidInput, StorageError
 from ..policy.policy import Policy

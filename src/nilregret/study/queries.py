@@ -22,11 +22,10 @@ from ..policy.policy import Policy
 from ..policy.state import State
 from ..slots.constraints import OnAverage
 from ..slots.envelope import Envelope
-from ..slots.lengthscales import Lengthscales
 from ..slots.memory import Evidence
 from ..slots.no_worse import Standing
 from ..slots.objective import satisfying
-from ..slots.refit import Refitted
+from ..slots.refit import Lengthscales, Refitted
 from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.trial import Trial
 from .best import Certainty, at_full, best_trial, certainty, has_budget

@@ -20,9 +20,18 @@ import numpy as np
 
 from .._utils.checks import Array, frozen, integer, many, nearest, shown
 from .._utils.randomness import Draws
-from ..domains.changed import gone_options, known_columns, placed, within
 from ..domains.conditions import encoded_as
-from ..domains.domain import Arms, Domain, Space, refuse_outside_limits, space_of
+from ..domains.domain import (
+    Arms,
+    Domain,
+    Space,
+    gone_options,
+    known_columns,
+    placed,
+    refuse_outside_limits,
+    space_of,
+    within,
+)
 from ..domains.parameters import Parameter
 from ..domains.search.designs import sobol
 from ..errors import InvalidInput

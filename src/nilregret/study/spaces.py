@@ -28,9 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, frozen, integer, many, shown
-from ..domains.changed import ELSEWHERE, changed_space, gone_options, known_columns, placed
 from ..domains.conditions import Conditions
-from ..domains.domain import Arms, Space, options_of
+from ..domains.domain import ELSEWHERE, Arms, Space, changed_space, gone_options, known_columns, options_of, placed
 from ..domains.options import import_name, known, option_key
 from ..errors import InvalidInput
 from ..policy.availability import Available

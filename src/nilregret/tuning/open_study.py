@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from .._utils.checks import many, shown
 from ..algorithms.auto import auto
 from ..algorithms.earlier import with_earlier
-from ..domains.changed import column_order
-from ..domains.domain import Domain, Space, options_of
+from ..domains.domain import Domain, Space, column_order, options_of
 from ..domains.options import known
 from ..errors import InvalidInput
 from ..policy.policy import Policy

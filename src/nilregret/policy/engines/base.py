@@ -18,8 +18,7 @@ from ..._utils.checks import Array, IndexArray, frozen, many
 from ..._utils.copying import Copyable
 from ..._utils.process_setting import with_one_thread
 from ..._utils.randomness import Randomness
-from ...domains.changed import within
-from ...domains.domain import Arms, Domain, Space
+from ...domains.domain import Arms, Domain, Space, within
 from ...domains.search.arms import best_arm, tied
 from ...errors import InvalidInput, NoRegretError
 from ...gp import Bank, Belief, RatePrior
@@ -28,9 +27,8 @@ from ...gp.linear_model import Candidate
 from ...gp.mixture import Ensemble
 from ...gp.warping import AnyWarp
 from ...kernels import Kernel
-from ...slots.constraints import Constraints
+from ...slots.constraints import Constraints, admitted
 from ...slots.envelope import Bounds, DualState, Envelope
-from ...slots.feasibility import admitted
 from ...slots.memory import Drift
 from ...slots.propensities import JointNormals, KnownScores, Mixture, ScoreLaw
 from ...slots.scores import Known, PointView, Score, TableView

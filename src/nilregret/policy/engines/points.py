@@ -23,7 +23,7 @@ from ...errors import InvalidInput
 from ...gp import AtPoints, AveragedPoints, CandidateMoments, PointBelief, PointPosterior, RepeatedPlays, Terms
 from ...gp.choice import posterior_at_points
 from ...gp.context_bank import ContextPosterior
-from ...gp.per_arm import ArmColumns, arm_columns
+from ...gp.feature_maps import ArmColumns, arm_columns
 from ...gp.tidal import TidalPosterior
 from ...kernels import Kernel, Matern
 from ...slots.envelope import Bounds, Envelope

@@ -8,8 +8,7 @@ from typing import Any
 from starlette.types import ASGIApp
 
 from ...algorithms.schema import parameter, within
-from ...domains.changed import changed_space
-from ...domains.domain import Arms, Space, count_of_points
+from ...domains.domain import Arms, Space, changed_space, count_of_points
 from ...domains.options import readable
 from ...errors import InvalidInput
 from ...policy.policy import Policy

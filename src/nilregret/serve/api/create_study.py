@@ -19,7 +19,7 @@ from ...study.direction import AnyPolicy, as_given, check_policy, goals_of, with
 from ...study.stored import space_now
 from ...study.study import Study
 from ...study.visits import STICKY
-from ..auth.caller import OPERATOR, Caller, of_others, stored_name
+from ..auth.tokens import OPERATOR, Caller, of_others, stored_name
 from ..watch.audit import note_making
 from ..wire import messages
 from ..wire.problems import Problem, about

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 
 from ..._utils.checks import LONGEST_NAME, new_study_name, shown
 from ...errors import InvalidInput
-from ..auth.caller import OPERATOR, of_others, stored_name
+from ..auth.tokens import OPERATOR, of_others, stored_name
 from ..watch.audit import audited, entries, note_writing
 from ..wire.messages import NEW_PATTERN, AuditEntry, Reply, Request
 from ..wire.problems import Problem, about

@@ -18,7 +18,7 @@ from ..._utils.checks import shown
 from ..._utils.dataclass import dataclass
 from ...errors import InvalidInput
 from ..auth.bodies import is_lines
-from ..auth.caller import Caller, caller_of
+from ..auth.tokens import Caller, caller_of
 from ..watch.metrics import Metrics
 from ..watch.signals import SignalSender
 from ..wire.decision_ids import SECRET, Ids, new_secret

@@ -20,7 +20,7 @@ from ...storage.trial import Trial
 from ...study.export import write
 from ...study.play_rewards import Told
 from ...study.study import Study
-from ..auth.caller import own_among
+from ..auth.tokens import own_among
 from ..wire import messages as m
 from ..wire.problems import Problem, about
 from ..work.answers import LATE, NO_ANSWER, OBSERVED, answer_of_note, tell_result

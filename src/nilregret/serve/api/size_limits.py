@@ -34,9 +34,9 @@ from ...gp.choice import features_at_points
 from ...gp.context_bank import numbers_held
 from ...gp.distinct_arms import FEW
 from ...gp.drifting import FEWEST, TOLERANCE
+from ...gp.feature_maps import arm_columns
 from ...gp.linear_model import Candidate
 from ...gp.low_rank_arms import MAX_RANK
-from ...gp.per_arm import arm_columns
 from ...kernels import Kernel
 from ...kernels.factorization import factor_of_arms, pivoted_cholesky, tolerance
 from ...policy.engines.base import table

@@ -15,7 +15,7 @@ from ...errors import InvalidInput
 from ...policy.explain import Propensity
 from ...storage.trial import GOING, Trial
 from ...study.transaction import Transaction
-from ..auth.caller import Caller
+from ..auth.tokens import Caller
 from ..wire import messages as m
 from ..wire.decision_ids import IdempotentRequest
 from ..wire.problems import problem_of

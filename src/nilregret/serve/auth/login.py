@@ -10,8 +10,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from ..wire.problems import Problem
-from .caller import of_api
-from .tokens import SESSION_SECONDS
+from .tokens import SESSION_SECONDS, of_api
 
 IN, OUT, HOME = "/login", "/logout", "/"
 PLAIN_COOKIE: Final = "nilregret_session"

@@ -19,10 +19,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..wire.problems import Problem, problem_of
 from ..wire.settings import ConcurrencyLimit, Limits, TokenBuckets
 from . import bodies, login, origin_checks
-from . import caller as roles
+from . import tokens as roles
 from .bodies import AccessRevoked, SecuredResponse
-from .caller import LOCAL, NOBODY, Caller
-from .tokens import Tokens
+from .tokens import LOCAL, NOBODY, Caller, Tokens
 
 BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/=-]{1,512})", re.I)
 ENCODED_SLASH = re.compile(rb"%(?:2f|5c)", re.I)

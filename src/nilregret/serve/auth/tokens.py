@@ -1,4 +1,4 @@
-"""Tokens of callers, kept as hashes in the database that the service serves.
+"""Callers of the service with their roles, and their tokens: hashes in the database of the studies, or in memory.
 
 A token is 256 random bits, shown once. The database holds its SHA-256. No salt or slow hash is needed, because nobody
 can try 2^256 values. Nothing that a caller sends is used for a look-up in the database. The hashes are in memory, under
@@ -11,18 +11,323 @@ from __future__ import annotations
 import hashlib
 import hmac
 import math
+import re
 import secrets
 import threading
 import time
-from collections.abc import Callable
-from typing import final
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, final, get_args
 
-from ..._utils.checks import number, shown, storable
+import sqlalchemy as sql
+
+from ..._utils.checks import number, one_of, shown, storable
 from ..._utils.dataclass import dataclass
 from ...errors import InvalidInput, StorageError
-from ...storage import Storage
-from .caller import ROLES, Caller, Role, check_role, check_tenant
-from .token_store import Record, Session, token_store
+from ...storage import SqlStorage, Storage
+from ..wire.problems import Problem
+
+Role = Literal["reader", "decider", "admin"]
+ROLES: tuple[Role, ...] = get_args(Role)  # a role includes those before it
+OPERATOR = "default"  # tenant of the operator, who owns the studies that the command line made
+LONGEST_NAME = 64  # characters of a tenant
+
+
+@dataclass(frozen=True)
+class Caller:
+    """The sender of a request, as the middleware has found out.
+
+    Attributes:
+        tenant: owner of the studies that the caller can see.
+        role: "reader" reads, "decider" also asks and tells, "admin" also makes and removes studies.
+        token: id of the token (not the token). None if the service is open to its own machine.
+    """
+
+    tenant: str
+    role: Role
+    token: str | None
+
+    def may(self, role: Role) -> bool:
+        """Returns whether the caller's role includes this role."""
+        return ROLES.index(self.role) >= ROLES.index(role)
+
+
+LOCAL = Caller(OPERATOR, "admin", None)  # any caller of a service on loopback, before the first token was made
+
+NOBODY = Caller("", "reader", None)  # any caller of public addresses; no tenant has this name
+
+
+def caller_of(scope: Mapping[str, Any]) -> Caller:
+    """Returns the caller that the middleware has set.
+
+    Raises:
+        RuntimeError: no middleware has seen the request, which is then refused.
+    """
+    caller = scope.get("state", {}).get("caller")
+    if not isinstance(caller, Caller):
+        raise RuntimeError(  # noqa: TRY004 - no argument has a wrong type
+            "A request has not passed `AccessMiddleware`; `create_app` puts it before the application."
+        )
+    return caller
+
+
+def check_role(value: object) -> Role:
+    """Returns `value`, checked to be a role."""
+    return next(role for role in ROLES if role == one_of("role", value, ROLES))
+
+
+def check_tenant(value: object) -> str:
+    """Returns `value`, checked to be a name of a tenant, which becomes a part of the names of studies."""
+    if (
+        not isinstance(value, str)
+        or not value.isprintable()
+        or not storable(value)
+        or value != value.strip()
+        or "/" in value
+        or not 1 <= len(value) <= LONGEST_NAME
+    ):
+        raise InvalidInput(
+            f"`tenant` is {shown(value)}: it must be a name of 1 to {LONGEST_NAME} printable characters without '/', "
+            "and without blanks at its ends."
+        )
+    return value
+
+
+READ_METHODS = ("GET", "HEAD", "OPTIONS")
+LINES = re.compile(r"/v1/studies/[^/]+/observations")  # takes JSON lines, too
+# Deciders may change these. Any other change needs an admin, also at addresses that are added later.
+DECIDING = re.compile(r"/v1/studies/[^/]+/(?:decisions|rewards|failures|observations|enqueue|forget)(?:[/:].*)?")
+READING = re.compile(r"/v1/studies/[^/]+/evaluations")  # changes nothing, though its request has a body
+# Only admins may read these: forms that change a study, and who has changed it.
+ADMINS = re.compile(r"/studies/[^/]+/actions/[^/]+|/new|(?:/v1)?/studies/[^/]+/audit")
+PUBLIC = ("/healthz", "/readyz")  # for process monitors; their answers are yes or no
+API = "/v1"
+
+
+def needed(method: str, path: str) -> Role:
+    """Returns the least role that may send such a request."""
+    if ADMINS.fullmatch(path):
+        return "admin"
+    if method in READ_METHODS or (method == "POST" and READING.fullmatch(path)):
+        return "reader"
+    return "decider" if DECIDING.fullmatch(path) else "admin"
+
+
+def takes_lines(method: str, path: str) -> bool:
+    """Returns whether the body may be JSON lines of any number."""
+    return method == "POST" and LINES.fullmatch(path) is not None
+
+
+def public(method: str, path: str) -> bool:
+    """Returns whether the request needs no token."""
+    return path in PUBLIC and method in ("GET", "HEAD")
+
+
+def of_api(path: str) -> bool:
+    """Returns whether the path belongs to the API, for which cookies do not count."""
+    return path == API or path.startswith((f"{API}/", f"{API}:"))
+
+
+# Names of the studies of tenants in the storage. Only this module knows the rule.
+#
+# The operator's studies have the same name in the storage and outside. The study `shop` of a tenant T is `T/shop` in
+# the storage. A name is a tenant if it ever had a token, so `team/shop` is the operator's if there is no tenant
+# `team`. The tokens are read each time, so that other tenants never see a study of a new tenant.
+
+BETWEEN = "/"
+SHOWN = 128  # characters of a name in a sentence
+
+
+def stored_name(storage: Storage, tenant: str, name: str) -> str:
+    """Returns the name in the storage.
+
+    Raises:
+        Problem: 404, no study of this tenant can have that name.
+    """
+    if not name.strip() or (tenant == OPERATOR and of_others(storage, [name])):
+        raise missing(name)
+    return name if tenant == OPERATOR else f"{tenant}{BETWEEN}{name}"
+
+
+def own_names(storage: Storage, tenant: str) -> dict[str, str]:
+    """Returns the names in the storage by the names that the tenant knows, the oldest study first."""
+    return own_among(storage, storage.names(), tenant)
+
+
+def own_among(storage: Storage, stored: Sequence[str], tenant: str) -> dict[str, str]:
+    """Returns the tenant's of these names in the storage, by the names that the tenant knows."""
+    if tenant == OPERATOR:
+        others = of_others(storage, stored)
+        return {name: name for name in stored if name not in others}
+    whose = f"{tenant}{BETWEEN}"
+    return {each.removeprefix(whose): each for each in stored if each.startswith(whose) and each[len(whose) :].strip()}
+
+
+def of_others(storage: Storage, stored: Iterable[str]) -> set[str]:
+    """Returns the names in the storage that belong to tenants other than the operator."""
+    parts = [each.partition(BETWEEN) for each in stored if BETWEEN in each]
+    tenants = {record.tenant for record in token_store(storage).records()[0]} - {OPERATOR} if parts else set()
+    return {"".join(part) for part in parts if part[0] in tenants and part[2].strip()}
+
+
+def owners(storage: Storage, stored: Iterable[str]) -> list[tuple[str, str]]:
+    """Returns the tenant of each name in the storage, and the name as the tenant knows it."""
+    listed = list(stored)
+    others = of_others(storage, listed)
+    split = (each.partition(BETWEEN) if each in others else (OPERATOR, "", each) for each in listed)
+    return [(tenant, name) for tenant, _, name in split]
+
+
+def missing(name: str) -> Problem:
+    """Returns the refusal for a study that this caller cannot see, whether it exists or not."""
+    return Problem(
+        404, "no_study", f"There is no study {name[:SHOWN]!r}. `GET /v1/studies` lists those there are; "
+        "`PUT /v1/studies/NAME` makes one.",
+    )  # fmt: skip
+
+
+class Record(NamedTuple):
+    """A token as it is stored (see `storage.tables`)."""
+
+    id: str
+    hash: str
+    role: str
+    tenant: str
+    about: str
+    created_at: float
+    expires_at: float | None
+    revoked_at: float | None
+
+
+class Session(NamedTuple):
+    """A session that began with a token, as it is stored."""
+
+    hash: str
+    token: str
+    expires_at: float
+
+
+class TokenStore(ABC):
+    """A storage of tokens and sessions."""
+
+    @abstractmethod
+    def records(self) -> tuple[Sequence[Record], Sequence[Session]]:
+        """Returns all tokens and sessions."""
+
+    @abstractmethod
+    def add(self, record: Record) -> None:
+        """Stores a token."""
+
+    @abstractmethod
+    def revoke(self, id: str, now: float) -> bool:  # noqa: A002 - the name of the column
+        """Marks a token as revoked and drops its sessions. Returns False if there is no such token."""
+
+    @abstractmethod
+    def begin(self, session: Session, *, now: float, most: int) -> None:
+        """Stores a session, and drops expired sessions and all but the newest `most` of its token."""
+
+    @abstractmethod
+    def end(self, hash: str) -> None:  # noqa: A002 - the name of the column
+        """Drops a session, if there is one."""
+
+
+@final
+class _InDatabase(TokenStore):
+    def __init__(self, storage: SqlStorage) -> None:
+        self._storage = storage
+
+    def records(self) -> tuple[Sequence[Record], Sequence[Session]]:
+        """Returns all tokens and sessions."""
+        made = self._storage.tables
+        with self._storage.transaction(write=False) as connection:
+            tokens = connection.execute(sql.select(*(made.tokens.c[name] for name in Record._fields)))
+            sessions = connection.execute(sql.select(*(made.sessions.c[name] for name in Session._fields)))
+            return [Record(*row) for row in tokens], [Session(*row) for row in sessions]
+
+    def add(self, record: Record) -> None:
+        """Stores a token."""
+        with self._storage.transaction(write=True) as connection:
+            connection.execute(sql.insert(self._storage.tables.tokens).values(record._asdict()))
+
+    def revoke(self, id: str, now: float) -> bool:  # noqa: A002 - the name of the column
+        """Revokes a token and drops its sessions."""
+        tokens, sessions = self._storage.tables.tokens, self._storage.tables.sessions
+        with self._storage.transaction(write=True) as connection:
+            first = sql.func.coalesce(tokens.c.revoked_at, now)
+            done = connection.execute(sql.update(tokens).where(tokens.c.id == id).values(revoked_at=first))
+            connection.execute(sql.delete(sessions).where(sessions.c.token == id))
+            return done.rowcount > 0
+
+    def begin(self, session: Session, *, now: float, most: int) -> None:
+        """Stores a session, and drops old ones."""
+        sessions = self._storage.tables.sessions
+        with self._storage.transaction(write=True) as connection:
+            connection.execute(sql.delete(sessions).where(sessions.c.expires_at <= now))
+            mine = sql.select(sessions.c.hash).where(sessions.c.token == session.token)
+            old = connection.execute(mine.order_by(sessions.c.expires_at.desc()).offset(most - 1)).scalars().all()
+            connection.execute(sql.delete(sessions).where(sessions.c.hash.in_(old)))
+            connection.execute(sql.insert(sessions).values(session._asdict()))
+
+    def end(self, hash: str) -> None:  # noqa: A002 - the name of the column
+        """Drops a session."""
+        sessions = self._storage.tables.sessions
+        with self._storage.transaction(write=True) as connection:
+            connection.execute(sql.delete(sessions).where(sessions.c.hash == hash))
+
+
+@final
+class _InMemory(TokenStore):
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._tokens: dict[str, Record] = {}
+        self._sessions: dict[str, Session] = {}
+
+    def records(self) -> tuple[Sequence[Record], Sequence[Session]]:
+        """Returns all tokens and sessions."""
+        with self._lock:
+            return list(self._tokens.values()), list(self._sessions.values())
+
+    def add(self, record: Record) -> None:
+        """Stores a token."""
+        with self._lock:
+            self._tokens[record.id] = record
+
+    def revoke(self, id: str, now: float) -> bool:  # noqa: A002 - the name of the column
+        """Revokes a token and drops its sessions."""
+        with self._lock:
+            record = self._tokens.get(id)
+            if record is None:
+                return False
+            self._tokens[id] = record._replace(revoked_at=now if record.revoked_at is None else record.revoked_at)
+            self._sessions = {h: session for h, session in self._sessions.items() if session.token != id}
+            return True
+
+    def begin(self, session: Session, *, now: float, most: int) -> None:
+        """Stores a session, and drops old ones."""
+        with self._lock:
+            kept = [each for each in self._sessions.values() if each.expires_at > now]
+            mine = sorted((each for each in kept if each.token == session.token), key=lambda each: -each.expires_at)
+            dropped = set(mine[most - 1 :])
+            self._sessions = {each.hash: each for each in [*kept, session] if each not in dropped}
+
+    def end(self, hash: str) -> None:  # noqa: A002 - the name of the column
+        """Drops a session."""
+        with self._lock:
+            self._sessions.pop(hash, None)
+
+
+_LOCK = threading.Lock()
+_IN_MEMORY: weakref.WeakKeyDictionary[Storage, _InMemory] = weakref.WeakKeyDictionary()
+
+
+def token_store(storage: Storage) -> TokenStore:
+    """Returns the token store of a storage: its database, or memory that lives as long as the storage."""
+    if isinstance(storage, SqlStorage):
+        return _InDatabase(storage)
+    with _LOCK:
+        return _IN_MEMORY.setdefault(storage, _InMemory())
+
 
 MARK = "nr_"  # beginning of every token, so that tools that search code for secrets find it
 BYTES = 32  # 256 bits

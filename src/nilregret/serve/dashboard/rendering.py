@@ -18,8 +18,8 @@ from starlette.responses import HTMLResponse, Response
 from ..._utils.checks import counted, many
 from ...study.formatting import duration
 from ...study.formatting import moment as date_or_number
-from ..auth.caller import Caller
-from ..auth.caller import caller_of as of_scope
+from ..auth.tokens import Caller
+from ..auth.tokens import caller_of as of_scope
 from ..wire.messages import segment
 from . import files
 from .views.forms import ACTIONS

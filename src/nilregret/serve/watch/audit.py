@@ -15,7 +15,7 @@ import msgspec
 from ...storage import StoredStudy
 from ...study.definition import objectives_of
 from ...study.transaction import Transaction
-from ..auth.caller import Caller
+from ..auth.tokens import Caller
 from ..wire.messages import AuditEntry
 from ..wire.problems import problem_of
 from ..work.workers import Change, NotesStorage, StudyWorker

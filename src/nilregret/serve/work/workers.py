@@ -30,7 +30,7 @@ from ...study.inputs import DRAWS
 from ...study.late_fits import FitMode
 from ...study.study import Study
 from ...study.transaction import Failed, Going, NotYet, Transaction
-from ..auth.caller import BETWEEN, OPERATOR, missing, owners, stored_name
+from ..auth.tokens import BETWEEN, OPERATOR, missing, owners, stored_name
 from ..wire.problems import Problem
 from ..wire.settings import Settings
 from .deadlines import Deadlines, Rule

@@ -18,7 +18,7 @@ from starlette.types import Message
 from ....errors import InvalidInput, NoRegretError
 from ....storage import Storage
 from ....study.study import Study
-from ...auth.token_store import token_store
+from ...auth.tokens import token_store
 from ...watch.audit import audited, entries
 from ...wire.messages import AuditEntry, segment
 from ...wire.problems import Problem, problem_of

@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from ....errors import InvalidInput
-from ...auth.caller import own_among, own_names
+from ...auth.tokens import own_among, own_names
 from ...work.study_notes import notes_of
 from ...work.workers import NotesStorage
 from ..rendering import caller_of, page
