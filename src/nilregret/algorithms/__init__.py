@@ -1,7 +1,5 @@
 """The algorithms, one module for each paper. An algorithm is a named combination of the parts of a policy."""
 
-from __future__ import annotations
-
 from .._utils.public import public
 
 __getattr__, __dir__, __all__ = public(__name__, __path__)

@@ -1,7 +1,5 @@
 """Simulated environments, and functions to make them of."""
 
-from __future__ import annotations
-
 from .._utils.public import public
 
 __getattr__, __dir__, __all__ = public(__name__, __path__)

@@ -1,7 +1,5 @@
 """Evaluation of other policies on a log of decisions, which need not be one of this package."""
 
-from __future__ import annotations
-
 from .._utils.public import public
 
 __getattr__, __dir__, __all__ = public(__name__, __path__)

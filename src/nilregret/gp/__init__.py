@@ -24,8 +24,6 @@ has gradients. A `Belief` holds the posterior of the answered trials, and one of
 `posterior_on_arms` and `posterior_at_points` choose by the kernel. The engines (`policy.engines`) choose by the policy.
 """
 
-from __future__ import annotations
-
 from .._utils.public import public
 
 __getattr__, __dir__, __all__ = public(__name__, __path__)

@@ -1,7 +1,5 @@
 """A sampler and a pruner for Optuna, and the import of Optuna's studies (the extra `optuna`)."""
 
-from __future__ import annotations
-
 from ..errors import needs
 
 with needs("`nilregret.integrations.optuna`", "Optuna", "optuna"):

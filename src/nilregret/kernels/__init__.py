@@ -4,8 +4,6 @@ Kernels are frozen and comparable. `+` and `*` combine kernels, `2.0 * kernel` h
 2)` sees only some columns. The interface is in `base`. Formulas: Srinivas et al. 2010, section 5.2.
 """
 
-from __future__ import annotations
-
 from .._utils.public import public
 
 __getattr__, __dir__, __all__ = public(__name__, __path__)

@@ -53,8 +53,6 @@ The methods receive and return these objects:
 | `ScoreLaw`, `DrawnLine`, `IndependentNormals`, `JointNormals` | the law of the scores of a round |
 """
 
-from __future__ import annotations
-
 from .._utils.public import public
 
 __getattr__, __dir__, __all__ = public(__name__, __path__)
