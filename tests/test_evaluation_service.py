@@ -59,7 +59,7 @@ def test_a_policy_that_learns_is_replayed(client, monkeypatch):
     learner = json.loads(nr.gp_ucb(ARMS, nr.SquaredExponential(0.3), noise=0.5).to_json())
     status, said = evaluated(client, learner)
     assert (status, said["learned"] > 0) == (200, True)
-    monkeypatch.setattr("nilregret.serve.api.evaluations.MOST_REPLAYED", 100)
+    monkeypatch.setattr("nilregret.serve.api.read_routes.MOST_REPLAYED", 100)
     status, said = evaluated(client, learner)
     assert (status, said["error"]["field"]) == (422, "policy")
 

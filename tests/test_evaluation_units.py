@@ -8,7 +8,7 @@ import pytest
 import nilregret as nr
 from nilregret.evaluation.estimators import effective_sample_size, gain_interval, lower_bound, mean_interval
 from nilregret.evaluation.slates import evaluate_slates
-from nilregret.serve.api.evaluations import _reply
+from nilregret.serve.api.read_routes import _reply
 from nilregret.serve.dashboard.views.comparison import compare
 from nilregret.serve.dashboard.views.value_of_learning import value_view
 from nilregret.study.visits import correlation, earlier, error_of_mean, shared_of, units_of, visits

@@ -22,12 +22,10 @@ from ..auth.middleware import AccessMiddleware, ErrorPage
 from ..auth.tokens import Tokens
 from ..wire.problems import HANDLERS, problem_of, response_of
 from ..wire.settings import LEAVING, Settings
-from .change_routes import ARM_OPERATIONS, QUEUE_OPERATIONS
-from .evaluations import EVALUATION_OPERATIONS
-from .note_routes import NOTE_OPERATIONS
+from .change_routes import ARM_OPERATIONS, NOTE_OPERATIONS, QUEUE_OPERATIONS
 from .openapi import document
 from .operations import Endpoint, Operation, Service, direct_calls
-from .read_routes import HEALTH_OPERATIONS, READ_OPERATIONS
+from .read_routes import EVALUATION_OPERATIONS, HEALTH_OPERATIONS, READ_OPERATIONS
 from .write_routes import WRITE_OPERATIONS
 
 # The router tries them in order, so those that are called most come first.

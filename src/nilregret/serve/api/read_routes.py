@@ -1,8 +1,10 @@
-"""Operations under /v1 that read, and of the health of the process."""
+"""Operations under /v1 that read, also those that evaluate other policies, and of the health of the process."""
 
 from __future__ import annotations
 
 import json
+import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,21 +16,26 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from ..._utils.checks import whole_in
-from ...errors import InvalidInput, MissingExtra, NoRegretError
+from ...errors import InvalidInput, MissingExtra, NoRegretError, NoRegretWarning
+from ...evaluation import Evaluation, evaluate
 from ...serialize import plain_loads
 from ...storage.trial import Trial
 from ...study.export import write
 from ...study.play_rewards import Told
 from ...study.study import Study
 from ..auth.tokens import own_among
+from ..wire import evaluation_messages as e
 from ..wire import messages as m
+from ..wire.advice import warning_of
 from ..wire.problems import Problem, about
+from ..wire.settings import Limits
 from ..work.answers import LATE, NO_ANSWER, OBSERVED, answer_of_note, tell_result
 from ..work.collected import COLLECTED, Collected
 from ..work.commands import WOULD
 from ..work.deadlines import DEFAULTED
 from ..work.events import Stream, events, several
 from ..work.workers import StudyWorker
+from .create_study import whole
 from .operations import Operation, ParsedRequest, ResponseInfo, Service, json_of
 from .replies import (
     decision,
@@ -43,6 +50,7 @@ from .replies import (
     study_in_full,
     study_said,
 )
+from .size_limits import check_posterior
 from .write_routes import ONE, STUDY
 
 
@@ -412,4 +420,74 @@ HEALTH_OPERATIONS = [
               answers={200: ResponseInfo("It does.", m.Health)}),
     Operation(method="GET", path="/metrics", name="metrics", summary="Figures for Prometheus.", handler=metrics,
               answers={200: ResponseInfo("In its text format.", ("text/plain",))}),
+]  # fmt: skip
+
+
+MOST_REPLAYED = 1000  # decisions on which a policy is asked one by one, which may take milliseconds each
+
+
+async def evaluations(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Returns what another policy would have earned on the decisions of a study."""
+    worker, body = await request.worker(service), request.body
+    policy = about("policy", policy_of, service.settings.limits, body.policy)
+    return json_of(await worker.read(lambda study: evaluated(study, policy, body)))
+
+
+def evaluated(study: Study, policy: Any, body: e.EvaluationRequest) -> e.EvaluationResult:
+    """Returns what a policy would have earned on the decisions of a study.
+
+    Args:
+        study: with recorded propensities.
+        policy: as `policy_of` returns it.
+        body: the other entries of the request.
+    """
+    asked = policy == "best" and study.policy.context is not None
+    asked = asked or not isinstance(policy, int | str | dict | list)
+    if asked and len(study.replica.snapshot()) > MOST_REPLAYED:
+        raise InvalidInput(
+            f"`policy` is asked at each decision of the log, and here of at most {MOST_REPLAYED}: export the study "
+            "and run `nilregret evaluate`."
+        )
+    given = {name: getattr(body, name) for name in ("estimator", "delta", "floor", "default_reward", "seed", "reward")}
+    low, high = body.reward_range or (0.0, 1.0)
+    with warnings.catch_warnings():  # The reply has the cautions.
+        warnings.simplefilter("ignore", NoRegretWarning)
+        return _reply(evaluate(study, policy, reward_range=(low, high), **given))
+
+
+def policy_of(limits: Limits, policy: Any) -> Any:
+    """Returns the policy of a request in Python: a word, an arm, probabilities, or a policy that learns."""
+    if isinstance(policy, dict) and "type" in policy:
+        made = whole(policy, limits)
+        check_posterior(made, limits)
+        return made
+    if isinstance(policy, dict):
+        try:
+            return {int(arm): probability for arm, probability in policy.items()}
+        except ValueError:
+            raise InvalidInput(
+                "`policy` has an entry that is no arm: its entries are numbers of arms.", topic="target"
+            ) from None
+    return policy
+
+
+def _reply(result: Evaluation) -> e.EvaluationResult:
+    said = result.to_dict()
+    said["cautions"] = [*map(warning_of, said["cautions"])]
+    said["text"] = warning_of(said["text"])
+    check = e.PropensityCheckResult(**said.pop("check"))
+    return e.EvaluationResult(check=check, **{name: _plain(value) for name, value in said.items()})
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+EVALUATION_OPERATIONS = [
+    Operation(method="POST", path=f"{STUDY}/evaluations", name="evaluate",
+              summary="What another policy would have earned on the decisions of a study.",
+              text="From the decisions with a recorded probability: put the study with "
+              '`"propensities": true`. It reads, and changes nothing.',
+              handler=evaluations, body=e.EvaluationRequest,
+              answers={200: ResponseInfo("The estimates and their interval.", e.EvaluationResult)}),
 ]  # fmt: skip

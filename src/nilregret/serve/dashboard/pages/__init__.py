@@ -3,10 +3,10 @@
 from starlette.routing import Route
 
 from .. import files
-from . import actions, explore, new, studies, study, trials
+from . import actions, studies, study, trials
 
 ROUTES = [
-    *studies.ROUTES, *study.ROUTES, *explore.ROUTES, *trials.ROUTES, *actions.ROUTES, *new.ROUTES,
+    *studies.ROUTES, *study.ROUTES, *trials.ROUTES, *actions.ROUTES,
     Route("/static/{file:path}", files.static), Route("/favicon.ico", files.favicon),
 ]  # fmt: skip
 

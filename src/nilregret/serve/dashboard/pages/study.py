@@ -1,9 +1,10 @@
-"""Endpoints of a study's tabs: Overview, Health, Settings and Worth. Other tabs have modules of their own."""
+"""Endpoints of a study's tabs: Overview, Explore, Health, Settings and Worth. The tab Trials has its own module."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,21 +18,32 @@ from ....errors import InvalidInput
 from ....evaluation.estimators import ESTIMATORS
 from ....policy.policy import Policy
 from ....study.study import Study
-from ...api.evaluations import evaluated, policy_of
+from ...api.read_routes import evaluated, policy_of
 from ...watch.signals import signals_of
 from ...wire.advice import sentence_of
 from ...work.study_notes import StudyNotes
 from ..rendering import caller_of, page
-from ..views.evaluation import ADDRESS, evaluation_request, evaluation_view, recorded
+from ..views.explored import importance_view, parallel_view
 from ..views.front import front_view
 from ..views.health import health
 from ..views.pictures import has_front, one_reward_alone
+from ..views.posterior import posterior_view
 from ..views.progress import NO_CURVE, channels_of, curves_view, progress, reports
 from ..views.settings import settings
 from ..views.standing import next_step, standing, standing_status
 from ..views.status import is_unchanged
-from ..views.value_of_learning import value_view
+from ..views.value_of_learning import ADDRESS, evaluation_request, evaluation_view, recorded, value_view
 from .common import PART, STUDY, Endpoint, base_of, part, read, study_name, with_error_pages, worker_of
+
+
+@with_error_pages
+async def beliefs(request: Request) -> Response:
+    """Shows the posterior through a point and under a context, both chosen by a form."""
+    query = dict(request.query_params)
+    found = await read(request, partial(posterior_view, query=query))
+    template = "pictures.html" if request.headers.get("hx-target") == "beliefs-pictures" else "beliefs.html"
+    return page(request, template, name=study_name(request), **found)
+
 
 WHY_NOT = (
     'its decisions have no recorded probabilities. Studies on arms record them if they are put with `"propensities": '
@@ -196,4 +208,8 @@ ROUTES = [
     Route(f"{STUDY}/worth", tab("worth.html", lambda _, query: {"query": urlencode(query)})),
     Route(f"{PART}/worth", worth),
     Route(f"{PART}/evaluation", evaluation),
+    Route(f"{STUDY}/explore", tab("explore.html", lambda _, query: {"query": urlencode(query)})),
+    Route(f"{PART}/beliefs", beliefs),
+    part("importance", "importance.html", lambda opened, query: importance_view(opened, query.get("channel", ""))),
+    part("parallel", "parallel.html", lambda opened, _: parallel_view(opened)),
 ]
