@@ -105,6 +105,7 @@ def test_pipelines_options_of_any_kind_and_conditions():
     assert found.cv_results_["param_svc__gamma"].mask.any()
 
 
+@pytest.mark.filterwarnings("ignore:l1_ratio parameter:UserWarning")  # scikit-learn 1.6
 def test_a_candidate_that_cannot_be_fitted_is_told_as_failed():
     # a liblinear model cannot have this penalty
     space = {"l1_ratio": nr.Choice(0.5, 7.0), "C": (0.1, 10.0)}

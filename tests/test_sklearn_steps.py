@@ -33,7 +33,7 @@ from nilregret.serialize import described
 
 X, y = make_classification(120, 6, n_informative=3, flip_y=0.1, random_state=0)
 RATES = {"eta0": (1e-3, 10.0, "log-uniform")}
-SGD = SGDClassifier(learning_rate="constant", random_state=0)
+SGD = SGDClassifier(learning_rate="constant", eta0=0.01, random_state=0)
 
 
 def search(estimator=SGD, space=RATES, **more):

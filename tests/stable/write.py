@@ -96,7 +96,10 @@ def _compact(entry):
 def _bare(entry, name=""):
     if isinstance(entry, dict):
         return {k: _bare(v, k) for k, v in entry.items() if name == "properties" or k not in PROSE}
-    return [_bare(each) for each in entry] if isinstance(entry, list) else entry
+    if isinstance(entry, list):
+        bare = [_bare(each) for each in entry]
+        return sorted(bare, key=json.dumps) if name == "anyOf" else bare  # Versions of msgspec order them otherwise.
+    return entry
 
 
 PROSE = ("description", "summary", "title", "example", "examples", "tags", "externalDocs", "info", "servers", "links")
