@@ -1,5 +1,6 @@
 # The public names of the algorithms, said once.
 
+from .auto import boca as boca
 from .avanesov import gp_ucb_cpd as gp_ucb_cpd
 from .baselines import admmbo as admmbo
 from .baselines import bandit_oco as bandit_oco
@@ -10,7 +11,6 @@ from .definition import Slots as Slots
 from .desautels import asy_ts as asy_ts
 from .desautels import gp_bts as gp_bts
 from .desautels import gp_bucb as gp_bucb
-from .fidelities import boca as boca
 from .golovin import hypervolume_thompson as hypervolume_thompson
 from .golovin import hypervolume_ucb as hypervolume_ucb
 from .shi import gp_ucb_noiseless_constraints as gp_ucb_noiseless_constraints

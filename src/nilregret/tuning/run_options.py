@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, final
 from .._utils.checks import flag, integer, listed, many, number, shown
 from .._utils.dataclass import dataclass
 from .._utils.executors import check_executor
-from ..algorithms.fidelities import checked_fidelity
+from ..algorithms.auto import checked_fidelity
 from ..domains.domain import Domain
 from ..errors import InvalidInput, NoRegretError, StorageError, exception_text, warn
 from ..slots.fidelity import Fidelity
