@@ -144,9 +144,9 @@ class Figure:
     name: str
     about: str
     make: Callable[[Job], Result]
-    trials: int
-    rounds: int
-    quick: tuple[int, int]
+    trials: int = 1
+    rounds: int = 1
+    quick: tuple[int, int] = (1, 1)
     data: tuple[str, ...] = ()
 
     def is_full(self, job: Job) -> bool:
@@ -157,22 +157,13 @@ class Figure:
         """Returns the name of the files, which differs for smaller runs, so that they replace no full run."""
         return self.name if self.is_full(job) else f"{self.name}-quick"
 
-    def job(
-        self,
-        *,
-        trials: int | None = None,
-        quick: bool = False,
-        seed: int = 0,
-        jobs: int = 1,
-        executor: Executor | None = None,
-        data: Path | None = None,
-        report: Callable[[int, int], None] = _silent,
-    ) -> Job:
-        """Returns a job of the paper's size, or of the quick size. `trials` replaces the number of trials."""
+    def job(self, *, trials: int | None = None, quick: bool = False, **run: Any) -> Job:
+        """Returns a job of the paper's size, or of the quick size, with the other arguments of a `Job`.
+
+        `trials` replaces the number of trials.
+        """
         size, rounds = self.quick if quick else (self.trials, self.rounds)
-        return Job(
-            trials=trials or size, rounds=rounds, seed=seed, jobs=jobs, executor=executor, data=data, report=report
-        )
+        return Job(trials=trials or size, rounds=rounds, **run)
 
 
 @final
@@ -190,22 +181,12 @@ class Paper:
         self.figures: list[Figure] = []
 
     def figure(
-        self,
-        name: str,
-        about: str,
-        *,
-        trials: int = 1,
-        rounds: int = 1,
-        quick: tuple[int, int] = (1, 1),
-        data: tuple[str, ...] = (),
+        self, name: str, about: str, **size: Any
     ) -> Callable[[Callable[[Job], Result]], Callable[[Job], Result]]:
-        """Returns a decorator that declares a function as figure `name` of this paper."""
+        """Returns a decorator that declares a function as figure `name`, with the size and data of a `Figure`."""
 
         def declare(make: Callable[[Job], Result]) -> Callable[[Job], Result]:
-            full = f"{self.key}-{name}"
-            self.figures.append(
-                Figure(name=full, about=about, make=make, trials=trials, rounds=rounds, quick=quick, data=data)
-            )
+            self.figures.append(Figure(name=f"{self.key}-{name}", about=about, make=make, **size))
             return make
 
         return declare
