@@ -35,14 +35,15 @@ SCORES: dict[str, Score] = {
     "expected_improvement": ExpectedImprovement(),
 }
 MEMORIES = ("kept", "fresh")
+FILLED = {
+    "refit": "in each epoch another number is learned, with the kernel that is given for it",
+    "constraints": "a number, of those that multipliers charge for",
+    "reward": "what is learned is the reward less a penalty, which is no click and no count",
+    "switching": "each trial is one play, for which multipliers charge",
+}
 
 
-@algorithm(
-    refit="in each epoch another number is learned, with the kernel that is given for it",
-    constraints="a number, of those that multipliers charge for",
-    reward="what is learned is the reward less a penalty, which is no click and no count",
-    switching="each trial is one play, for which multipliers charge",
-)
+@algorithm(**FILLED)
 def gp_ucb_noiseless_constraints(
     domain: D,
     kernel: Kernel | Sequence[Kernel],
@@ -122,12 +123,7 @@ def gp_ucb_noiseless_constraints(
     )  # fmt: skip
 
 
-@algorithm(
-    refit="in each epoch another number is learned, with the kernel that is given for it",
-    constraints="a number, of those that multipliers charge for",
-    reward="what is learned is the reward less a penalty, which is no click and no count",
-    switching="each trial is one play, for which multipliers charge",
-)
+@algorithm(**FILLED)
 def gp_ucb_noisy_constraints(
     domain: D,
     kernel: Kernel | Sequence[Kernel],

@@ -27,11 +27,13 @@ from .definition import (
     ridge_for_horizon,
 )
 
+FILLED = {
+    "pending": "trials without an answer are censored, as `window`, `minimum` and `late` say",
+    "switching": "each trial is one play, whose answer is censored by itself",
+}
 
-@algorithm(
-    pending="trials without an answer are censored, as `window`, `minimum` and `late` say",
-    switching="each trial is one play, whose answer is censored by itself",
-)
+
+@algorithm(**FILLED)
 def gp_ucb_sdf(
     domain: D,
     kernel: Kernel,
@@ -98,10 +100,7 @@ def gp_ucb_sdf(
     )  # fmt: skip
 
 
-@algorithm(
-    pending="trials without an answer are censored, as `window`, `minimum` and `late` say",
-    switching="each trial is one play, whose answer is censored by itself",
-)
+@algorithm(**FILLED)
 def gp_ts_sdf(
     domain: D,
     kernel: Kernel,
