@@ -15,68 +15,18 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .. import algorithms
+from .. import algorithms, kernels, slots, theory
 from ..domains.domain import D, Space
 from ..domains.search.boxes import PointSearch
 from ..errors import InvalidInput, exception_text
-from ..kernels import (
-    Active,
-    Intercept,
-    Kernel,
-    Linear,
-    Matern,
-    Mixture,
-    Overlap,
-    Periodic,
-    Product,
-    RandomFeatures,
-    RationalQuadratic,
-    Rounded,
-    SquaredExponential,
-    Sum,
-    Tied,
-    kernel_for,
-)
 from ..policy.policy import Policy
 from ..slots.by_name import NAMED
-from ..slots.change_detection import DriftBank, EDetector
-from ..slots.constraints import Constraints, EveryRound, OnAverage
-from ..slots.elsewhere import Elsewhere
-from ..slots.envelope import Confidence, ConstantWidth, PointwiseBayes
-from ..slots.explore import (
-    AskAgain,
-    CoordinateSearch,
-    Explore,
-    InitialDesign,
-    InTurn,
-    Shares,
-    UncertaintySampling,
-    Uniform,
-    UniformExploration,
-)
-from ..slots.fidelity import Confirm
-from ..slots.memory import (
-    AllOf,
-    Discount,
-    Memory,
-    RestartAt,
-    RestartDoubling,
-    RestartEvery,
-    RestartOnChange,
-    SlidingWindow,
-    Tide,
-)
+from ..slots.envelope import ConstantWidth, PointwiseBayes
+from ..slots.explore import UncertaintySampling, UniformExploration
 from ..slots.no_worse import NoWorse, parted
-from ..slots.pending import Censored, Hallucinated, Ignored, NearestMeans, Pending
-from ..slots.pruning import Never, Pruning
-from ..slots.pruning_rules import Halving, Median, Predicted
-from ..slots.refit import ArmModels, Learning, LengthscaleBank, Refit
-from ..slots.rewards import Bernoulli, Bounded, KnownReward, Poisson
-from ..slots.safe import Safe
-from ..slots.silence import Exposed, Imputed, LateOrNever
-from ..slots.slates import Cascade, Positions, SlateModel
-from ..slots.switching import Lazy, Switching
-from ..theory.change.schedules import PowerLaw
+from ..slots.refit import Learning
+from ..slots.rewards import KnownReward
+from ..slots.switching import Switching
 from ..theory.series import EvenSeries, PowerSeries, Series
 from .auto import auto
 from .schema import Inner, Schema, one_named, within
@@ -202,17 +152,18 @@ def _named(*makes: Callable[..., Any], **own: Schema | Callable[..., Any]) -> di
     return {name: each if isinstance(each, Schema) else Schema(each) for name, each in {**by_name, **own}.items()}
 
 
-def _scaled(factor: float, kernel: Kernel) -> Kernel:
+def _scaled(factor: float, kernel: kernels.Kernel) -> kernels.Kernel:
     return factor * kernel
 
 
 KERNELS = _named(
-    SquaredExponential, Matern, RationalQuadratic, Periodic, Linear, Sum, Product, Tied, Overlap, Mixture,
-    Intercept, RandomFeatures,
+    kernels.SquaredExponential, kernels.Matern, kernels.RationalQuadratic, kernels.Periodic, kernels.Linear,
+    kernels.Sum, kernels.Product, kernels.Tied, kernels.Overlap, kernels.Mixture, kernels.Intercept,
+    kernels.RandomFeatures,
     scaled=_scaled,
-    active=Schema(Active, {"parameters": list[str]}, without=["dimensions"]),
-    rounded=Schema(Rounded, without=["space"]),
-    for_parameters=Schema(kernel_for, without=["domain", "context"]),
+    active=Schema(kernels.Active, {"parameters": list[str]}, without=["dimensions"]),
+    rounded=Schema(kernels.Rounded, without=["space"]),
+    for_parameters=Schema(kernels.kernel_for, without=["domain", "context"]),
 )  # fmt: skip
 # A file has one value for all constraints.
 _CHANNELS: dict[str, Any] = {
@@ -224,47 +175,48 @@ _LOSSES = ["losses"]  # The goal of the study says so.
 _DELAY = ["delay"]  # It is learned.
 # For each slot, the base class of what fills it, and the schemas by `type`.
 PARTS: dict[str, tuple[type, dict[str, Schema]]] = {
-    "memory": (Memory, _named(
-        SlidingWindow, RestartEvery, RestartDoubling, RestartAt, RestartOnChange, Discount, DriftBank, Tide, AllOf,
-        EDetector,
+    "memory": (slots.Memory, _named(
+        slots.SlidingWindow, slots.RestartEvery, slots.RestartDoubling, slots.RestartAt, slots.RestartOnChange,
+        slots.Discount, slots.DriftBank, slots.Tide, slots.AllOf, slots.EDetector,
     )),
-    "explore": (Explore, _named(
-        InitialDesign, CoordinateSearch, AskAgain, InTurn, Elsewhere, uniform=UniformExploration, floor=Uniform,
-        uncertainty=UncertaintySampling, confirm=Confirm,
-        shares=Schema(Shares, {"shares": dict[str, float]}),
+    "explore": (slots.Explore, _named(
+        slots.InitialDesign, slots.CoordinateSearch, slots.AskAgain, slots.InTurn, slots.Elsewhere,
+        uniform=UniformExploration, floor=slots.Uniform, uncertainty=UncertaintySampling, confirm=slots.Confirm,
+        shares=Schema(slots.Shares, {"shares": dict[str, float]}),
     )),
-    "pending": (Pending, _named(
-        Ignored, Hallucinated, NearestMeans, imputed=Schema(Imputed, without=_DELAY),
-        late_or_never=Schema(LateOrNever, without=_DELAY), censored=Censored.within,
-        exposed=Schema(Exposed, without=["in_time"]),
+    "pending": (slots.Pending, _named(
+        slots.Ignored, slots.Hallucinated, slots.NearestMeans, imputed=Schema(slots.Imputed, without=_DELAY),
+        late_or_never=Schema(slots.LateOrNever, without=_DELAY), censored=slots.Censored.within,
+        exposed=Schema(slots.Exposed, without=["in_time"]),
     )),
-    "width": (Confidence, _named(constant=ConstantWidth, pointwise=PointwiseBayes)),
-    "switching": (Switching, _named(Lazy)),
-    "pruning": (Pruning, _named(Never, Median, Halving, Predicted)),
-    "slate": (SlateModel, _named(Cascade, Positions)),
+    "width": (slots.Confidence, _named(constant=ConstantWidth, pointwise=PointwiseBayes)),
+    "switching": (Switching, _named(slots.Lazy)),
+    "pruning": (slots.Pruning, _named(slots.Never, slots.Median, slots.Halving, slots.Predicted)),
+    "slate": (slots.SlateModel, _named(slots.Cascade, slots.Positions)),
     "reward": (KnownReward, _named(
-        bernoulli=Schema(Bernoulli, without=_LOSSES), poisson=Schema(Poisson, without=_LOSSES),
-        bounded=Schema(Bounded, without=_LOSSES),
+        bernoulli=Schema(slots.Bernoulli, without=_LOSSES), poisson=Schema(slots.Poisson, without=_LOSSES),
+        bounded=Schema(slots.Bounded, without=_LOSSES),
     )),
-    "constraints": (Constraints, _named(
-        on_average=Schema(OnAverage, _CHANNELS, without=_COUNT),
-        every_round=Schema(EveryRound, _CHANNELS, without=_COUNT),
-        safe=Schema(Safe, {**_CHANNELS, "start": list[Any], "scale": float | str, "slope": Any}, without=_COUNT),
+    "constraints": (slots.Constraints, _named(
+        on_average=Schema(slots.OnAverage, _CHANNELS, without=_COUNT),
+        every_round=Schema(slots.EveryRound, _CHANNELS, without=_COUNT),
+        safe=Schema(slots.Safe, {**_CHANNELS, "start": list[Any], "scale": float | str, "slope": Any}, without=_COUNT),
         no_worse=Schema(NoWorse, {"than": Any, "span": list[float]}, without=_LOSSES),
     )),
     "series": (Series, _named(power=PowerSeries, even=EvenSeries)),
 }  # fmt: skip
-POWER_LAW = Schema(PowerLaw)
-REFIT = Schema(Refit)
-REFITS = _named(LengthscaleBank, ArmModels)  # A [refit] with a `type` is one of these, without one a `REFIT`.
+POWER_LAW = Schema(theory.PowerLaw)
+REFIT = Schema(slots.Refit)
+# A [refit] with a `type` is one of these, without one a `REFIT`.
+REFITS = _named(slots.LengthscaleBank, slots.ArmModels)
 SEARCH = Schema(PointSearch)
 # Inner tables by entry: without a `type`, and with one.
 PLAIN = {
     "refit": REFIT, "around": REFIT, "search": SEARCH, "v": POWER_LAW, "threshold": POWER_LAW, "ridge": POWER_LAW,
-    "otherwise": Schema(CoordinateSearch),
+    "otherwise": Schema(slots.CoordinateSearch),
 }  # fmt: skip
 TYPED: dict[str, tuple[type, dict[str, Schema]]] = {
-    **dict.fromkeys(("kernel", "left", "right"), (Kernel, KERNELS)), **PARTS, "refit": (Learning, REFITS),
+    **dict.fromkeys(("kernel", "left", "right"), (kernels.Kernel, KERNELS)), **PARTS, "refit": (Learning, REFITS),
 }  # fmt: skip
 
 
@@ -316,7 +268,7 @@ def policy(table: Mapping[str, Any], domain: D, place: PolicyContext) -> Policy[
     arguments = read(schema, entries, place, named=f"`{name}`")
     if "pending" in schema.allowed:
         # A failed trial counts as the worst reward so far. Otherwise a failing region would be tried forever.
-        arguments.setdefault("pending", Ignored(failed="worst"))
+        arguments.setdefault("pending", slots.Ignored(failed="worst"))
     arguments |= {} if rule is None else {"constraints": rule}
     if place.live:
         _check_live(str(name), schema, arguments, place)
@@ -347,7 +299,7 @@ def _beside(name: str, arguments: Mapping[str, Any], place: PolicyContext) -> di
     if place.constraints:
         rules = _rules(arguments)
         counted = name in COUNTED or (name == "auto" and "constraints" not in rules)
-        sense = rules.get("constraints", EveryRound())
+        sense = rules.get("constraints", slots.EveryRound())
         count = place.constraints if counted else replace(sense, count=place.constraints)
         found["constraints"] = [*rules["guards"], count] if "guards" in rules else count
     if place.objectives:
@@ -417,13 +369,13 @@ def _typed(kind: type, tables: Mapping[str, Schema], value: Mapping[str, Any], p
     arguments = read(schema, entries, place, named=f"{name!r}")
     if "parts" in arguments:  # Combined parts have parts of the same slot.
         arguments["parts"] = tuple(_same_kind(kind, tables, part, place) for part in arguments["parts"])
-    if schema.make in (Active, Rounded, kernel_for) and place.space is None:
+    if schema.make in (kernels.Active, kernels.Rounded, kernels.kernel_for) and place.space is None:
         raise InvalidInput(f"`type` {name!r} is for named parameters, and these are arms without any.")
-    if schema.make is Active:
-        return Active(arguments["kernel"], _columns(arguments["parameters"], place))
-    if schema.make in (Rounded, kernel_for):
-        arguments["space" if schema.make is Rounded else "domain"] = place.space
-    if schema.make is kernel_for and place.context is not None:
+    if schema.make is kernels.Active:
+        return kernels.Active(arguments["kernel"], _columns(arguments["parameters"], place))
+    if schema.make in (kernels.Rounded, kernels.kernel_for):
+        arguments["space" if schema.make is kernels.Rounded else "domain"] = place.space
+    if schema.make is kernels.kernel_for and place.context is not None:
         arguments["context"] = place.context
     try:
         return schema.make(**arguments)
