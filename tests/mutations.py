@@ -51,7 +51,7 @@ DEFECTS = (
         "bounds without noise that are too narrow",
     ),
     Defect(
-        "algorithms/definition",
+        "algorithms/arguments",
         "return noise**2 or EXACT * prior_std(domain, context, kernel) ** 2",
         "return noise**2 or EXACT",
         "test_noise_free.py",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret.algorithms.definition import EXACT
+from nilregret.algorithms.arguments import EXACT
 from nilregret.environments import rkhs_function
 from nilregret.errors import InvalidInput, NoRegretWarning
 from nilregret.gp.choice import posterior_at_points, posterior_on_arms

@@ -17,7 +17,8 @@ from ..slots.memory import Forever, Memory, RestartAt, RestartOnChange
 from ..slots.scores import UpperConfidenceBound
 from ..slots.widths.self_normalized import PeriodRkhs
 from ..theory.change.schedules import BETA_CONSTANT, PowerLaw, smoothness, ucb_regularization
-from .definition import Slots, algorithm, build, check_gain, checked_noise, chosen_gain, chosen_width, given, is_other
+from .arguments import check_gain, checked_noise, chosen_gain, chosen_width, is_other
+from .definition import Slots, algorithm, build, given
 
 DETECTORS = ("test", "oracle", "never")
 WIDTHS = ("power", "rkhs")

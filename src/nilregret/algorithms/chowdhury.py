@@ -18,20 +18,17 @@ from ..slots.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture, Nois
 from ..slots.widths.self_normalized import Gain, KernelUcb, SelfNormalized
 from ..slots.widths.slopes import lipschitz_constant
 from ..theory.change.schedules import PowerLaw
-from .definition import (
-    Slots,
-    algorithm,
-    build,
+from .arguments import (
     checked_noise,
     chosen_gain,
     chosen_width,
-    given,
     is_exact,
     is_other,
     norm_bound_or_guess,
     ridge_for_horizon,
     ridge_of_noise,
 )
+from .definition import Slots, algorithm, build, given
 
 WIDTHS = ("igp", "ay", "amm", "dmm", "best", "lr")  # Each but the last lies within the one before.
 

@@ -18,8 +18,9 @@ from ..slots.envelope import Confidence, ConstantWidth
 from ..slots.explore import UncertaintySampling
 from ..slots.scores import Score, ThompsonSample, UpperConfidenceBound
 from ..slots.widths.delayed import Inflated
+from .arguments import chosen_width, is_other, noise_and_ridge
 from .bayes_widths import bayes_width
-from .definition import Slots, algorithm, build, chosen_width, given, is_other, noise_and_ridge
+from .definition import Slots, algorithm, build, given
 
 
 @algorithm(pending="trials without an answer are hallucinated")

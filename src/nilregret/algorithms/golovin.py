@@ -27,8 +27,9 @@ from ..policy.policy import Policy
 from ..slots.envelope import Confidence
 from ..slots.front_scores import ScalarisedBound, ScalarisedSample
 from ..slots.pareto import MOST_OBJECTIVES, Pareto
+from .arguments import chosen_width, noise_and_ridge
 from .bayes_widths import bayes_width, bounds_without_theorem, prior_std
-from .definition import FreeSlots, algorithm, build, chosen_width, given, noise_and_ridge
+from .definition import FreeSlots, algorithm, build, given
 
 FILLED = {
     "constraints": "it holds the objectives, and the number of limits beside them",

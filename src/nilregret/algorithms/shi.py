@@ -16,17 +16,8 @@ from ..slots.objective import AdditivePenalty, MultiplicativePenalty
 from ..slots.scores import ExpectedImprovement, Score, ThompsonSample, UpperConfidenceBound
 from ..slots.widths.self_normalized import BoundedNoise, Gain, SelfNormalized
 from ..theory.penalties import PenaltyFunction
-from .definition import (
-    FreeSlots,
-    algorithm,
-    build,
-    checked_noise,
-    chosen_gain,
-    chosen_width,
-    given,
-    is_other,
-    ridge_for_horizon,
-)
+from .arguments import checked_noise, chosen_gain, chosen_width, is_other, ridge_for_horizon
+from .definition import FreeSlots, algorithm, build, given
 
 SCORES: dict[str, Score] = {
     "igp_ucb": UpperConfidenceBound(),

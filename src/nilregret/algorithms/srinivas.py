@@ -21,20 +21,9 @@ from ..slots.scores import (
     UpperConfidenceBound,
 )
 from ..theory.series import Series
+from .arguments import check_gain, chosen_gain, chosen_width, is_exact, is_other, noise_and_ridge, norm_bound_or_guess
 from .bayes_widths import bayes_width, bounds_without_theorem, prior_std
-from .definition import (
-    Slots,
-    algorithm,
-    build,
-    check_gain,
-    chosen_gain,
-    chosen_width,
-    given,
-    is_exact,
-    is_other,
-    noise_and_ridge,
-    norm_bound_or_guess,
-)
+from .definition import Slots, algorithm, build, given
 
 WIDTHS = ("finite", "compact", "rkhs")
 SMALL_MARGIN = 0.05  # Share of the prior standard deviation, for the probability of improvement.

@@ -22,8 +22,9 @@ from ..kernels import Kernel
 from ..policy.policy import Policy
 from ..slots.envelope import CompactBayes, Confidence
 from ..slots.scores import RandomisedBound
+from .arguments import noise_and_ridge
 from .bayes_widths import bayes_width, prior_std
-from .definition import Slots, algorithm, build, given, noise_and_ridge
+from .definition import Slots, algorithm, build, given
 
 SHIFTS = ("theorem", "half")
 FEWEST = 10  # Least number of points along a side of a box, since a fit may find a rougher kernel.

@@ -15,17 +15,8 @@ from ..slots.memory import RestartDoubling
 from ..slots.pending import Censored
 from ..slots.scores import Score, ThompsonSample, UpperConfidenceBound
 from ..slots.widths.delayed import CensoredBounds, CensoredWidth
-from .definition import (
-    Slots,
-    algorithm,
-    build,
-    checked_noise,
-    chosen_gain,
-    chosen_width,
-    given,
-    is_other,
-    ridge_for_horizon,
-)
+from .arguments import checked_noise, chosen_gain, chosen_width, is_other, ridge_for_horizon
+from .definition import Slots, algorithm, build, given
 
 FILLED = {
     "pending": "trials without an answer are censored, as `window`, `minimum` and `late` say",

@@ -14,7 +14,8 @@ from ..slots.envelope import Confidence
 from ..slots.refit import RegretBalancing
 from ..slots.scores import UpperConfidenceBound
 from ..slots.widths.mixtures import AnalyticMixture, AnyRidge
-from .definition import DELTA, FreeSlots, algorithm, build, chosen_width, given, noise_and_ridge
+from .arguments import DELTA, chosen_width, noise_and_ridge
+from .definition import FreeSlots, algorithm, build, given
 
 CANDIDATES = 5  # The default number of lengthscales (section 5: "at least 5 candidates are generated for g(1)").
 

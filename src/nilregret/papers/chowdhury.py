@@ -15,26 +15,10 @@ from typing import Literal
 
 import numpy as np
 
+from .. import environments
 from .._utils.checks import Array
 from ..algorithms import expected_improvement, gp_ts, gp_ucb, igp_ucb, probability_of_improvement
 from ..domains.domain import Arms, Box
-from ..environments import (
-    ArmFunction,
-    Environment,
-    KnownFunction,
-    Readings,
-    RKHSFunction,
-    SensorNetwork,
-    gp_sample,
-    hartmann3,
-    light_cmu,
-    literal_norm,
-    range_noise,
-    rkhs_fit,
-    rkhs_posterior_mean,
-    rosenbrock,
-    sensor_network,
-)
 from ..kernels import Kernel, Matern, SquaredExponential
 from ..policy.policy import Policy
 from ..study.curves import Curves
@@ -88,14 +72,14 @@ def regret_panel(runs: Mapping[str, Array], reading: str, rounds: int, unit: str
 
 def norm_bounds(kernel: Kernel, arms: Arms, values: Array, noise: float) -> dict[str, float]:
     """Returns B under both readings. The norm is that of the interpolation of the function with lambda = R^2."""
-    norm = rkhs_fit(kernel, arms, values, regularization=noise**2).norm
-    return {NORM: norm, PRINTED: literal_norm(kernel, arms, values)}
+    norm = environments.rkhs_fit(kernel, arms, values, regularization=noise**2).norm
+    return {NORM: norm, PRINTED: environments.literal_norm(kernel, arms, values)}
 
 
 # -- figures 1 to 3: functions ---------------------------------------------------------------------------------------
 
 SE, MATERN = SquaredExponential(0.2), Matern(2.5, lengthscale=0.2)
-Function = RKHSFunction | ArmFunction | KnownFunction
+Function = environments.RKHSFunction | environments.ArmFunction | environments.KnownFunction
 
 
 def regrets(
@@ -106,18 +90,20 @@ def regrets(
 
     def world(trial: int, seed: int) -> World:  # noqa: ARG001 - The seed decides everything.
         arms, f = draw(seed)
-        noise = range_noise(f(arms.points))
+        noise = environments.range_noise(f(arms.points))
         bounds = norm_bounds(kernel, arms, f(arms.points), noise)
-        if isinstance(f, RKHSFunction):
+        if isinstance(f, environments.RKHSFunction):
             bounds[NORM] = f.norm  # The norm is known exactly.
-        return Environment(f, domain=arms, noise=noise), rules(arms, kernel, noise, bounds)
+        return environments.Environment(f, domain=arms, noise=noise), rules(arms, kernel, noise, bounds)
 
     runs = compare(job, world, cumulative_regret)
     panels = tuple(regret_panel(runs, reading, job.rounds, log=log) for reading in (PRINTED, NORM))
     return Result(panels, tuple(statement for panel in panels for statement in statements(panel)))
 
 
-def synthetic(job: Job, kernel: Kernel, draw: Callable[..., RKHSFunction | ArmFunction]) -> Result:
+def synthetic(
+    job: Job, kernel: Kernel, draw: Callable[..., environments.RKHSFunction | environments.ArmFunction]
+) -> Result:
     """Makes figures 1 and 2: 100 points uniform on [0, 1], 25 functions, T = 30,000."""
 
     def arms_and_function(seed: int) -> tuple[Arms, Function]:
@@ -142,7 +128,7 @@ def synthetic_statements(curves: Curves) -> list[Statement]:
     ]  # fmt: skip
 
 
-def benchmark(job: Job, function: KnownFunction) -> Result:
+def benchmark(job: Job, function: environments.KnownFunction) -> Result:
     """Makes figure 3: 100 d points uniform on the domain, squared exponential kernel, all else as in figure 1."""
 
     def arms_and_function(seed: int) -> tuple[Arms, Function]:
@@ -166,12 +152,12 @@ def benchmark_statements(curves: Curves) -> list[Statement]:
 # Functions in the RKHS are posterior means of noisy draws. Azimi et al. (2012) maximise the functions of figure 3.
 PAPER.declare(
     [
-        ("1a", "functions in the RKHS, squared exponential kernel", synthetic, SE, rkhs_posterior_mean),
-        ("1b", "functions in the RKHS, Matérn kernel", synthetic, MATERN, rkhs_posterior_mean),
-        ("2a", "functions drawn from the GP, squared exponential kernel", synthetic, SE, gp_sample),
-        ("2b", "functions drawn from the GP, Matérn kernel", synthetic, MATERN, gp_sample),
-        ("3a", "Rosenbrock's function", benchmark, rosenbrock),
-        ("3b", "Hartmann's function in three dimensions", benchmark, hartmann3),
+        ("1a", "functions in the RKHS, squared exponential kernel", synthetic, SE, environments.rkhs_posterior_mean),
+        ("1b", "functions in the RKHS, Matérn kernel", synthetic, MATERN, environments.rkhs_posterior_mean),
+        ("2a", "functions drawn from the GP, squared exponential kernel", synthetic, SE, environments.gp_sample),
+        ("2b", "functions drawn from the GP, Matérn kernel", synthetic, MATERN, environments.gp_sample),
+        ("3a", "Rosenbrock's function", benchmark, environments.rosenbrock),
+        ("3b", "Hartmann's function in three dimensions", benchmark, environments.hartmann3),
     ],
     trials=TRIALS, rounds=T, quick=QUICK,
 )  # fmt: skip
@@ -182,13 +168,15 @@ PAPER.declare(
 RAW, STANDARDISED = "covariance, B² = f'Kf as printed", "correlation, B = 1"
 
 
-def sensors(job: Job, train: Readings, test: Readings) -> tuple[Curves, Curves]:
+def sensors(job: Job, train: environments.Readings, test: environments.Readings) -> tuple[Curves, Curves]:
     """Returns both panels of figure 4, with gamma_t = 1 ("found via cross-validation").
 
     R^2 is 5% of the average variance.
     """
-    raw = sensor_network(train, test)  # subtracts one mean of all readings
-    own = sensor_network(train, test, standardize=True, center="sensor")  # makes the covariance the correlation
+    raw = environments.sensor_network(train, test)  # subtracts one mean of all readings
+    own = environments.sensor_network(
+        train, test, standardize=True, center="sensor"
+    )  # makes the covariance the correlation
     units = (train.unit, "standard deviations")
     first, second = (
         sensor_panel(job, network, reading, unit)
@@ -197,12 +185,12 @@ def sensors(job: Job, train: Readings, test: Readings) -> tuple[Curves, Curves]:
     return first, second
 
 
-def sensor_panel(job: Job, network: SensorNetwork, reading: str, unit: str) -> Curves:
+def sensor_panel(job: Job, network: environments.SensorNetwork, reading: str, unit: str) -> Curves:
     """Returns a panel in which every held-out snapshot is a function, with the B of the reading."""
     arms, kernel = network.arms, network.kernel
 
     def policies(snapshot: Array) -> dict[str, Policy]:
-        B = literal_norm(kernel, arms, snapshot) if reading == RAW else 1.0
+        B = environments.literal_norm(kernel, arms, snapshot) if reading == RAW else 1.0
         return rules(arms, kernel, network.noise, {reading: B}, gain=1.0)
 
     runs = compare_on_network(job, network, policies, cumulative_regret, rounds=job.rounds)
@@ -240,7 +228,7 @@ def temperature(job: Job) -> Result:
 )  # fmt: skip
 def light(job: Job) -> Result:
     """Uses the paper's data, with 601 rows to learn from and 192 to test on."""
-    train, test = light_cmu(job.data)
+    train, test = environments.light_cmu(job.data)
     panels = sensors(job, train, test)
     statements = [statement for panel in panels for statement in sensor_statements(panel)]
     statements += [
@@ -250,7 +238,7 @@ def light(job: Job) -> Result:
     return Result(panels, tuple(statements), (_size(train, test, job),))
 
 
-def _size(train: Readings, test: Readings, job: Job) -> str:
+def _size(train: environments.Readings, test: environments.Readings, job: Job) -> str:
     return (
         f"{len(train.sensors)} sensors, {len(train)} snapshots to learn from, {len(test)} to test on; T = {job.rounds} "
         "(the paper does not say). Left raw readings less their mean; right standardised sensor by sensor."

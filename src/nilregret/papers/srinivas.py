@@ -15,20 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
+from .. import environments
 from .._utils.checks import Array, many
 from ..algorithms import expected_improvement, gp_ucb, greedy_mean, greedy_variance, probability_of_improvement
 from ..domains.domain import Arms, Box
-from ..environments import (
-    METR_LA_WORKING_DAYS,
-    Environment,
-    Readings,
-    SensorNetwork,
-    gp_sample,
-    intel_lab,
-    intel_lab_log,
-    metr_la,
-    sensor_network,
-)
 from ..errors import MissingData
 from ..gp.information_gain import GreedyDesign, Spectrum
 from ..kernels import Empirical, Kernel, Linear, Matern, SquaredExponential
@@ -45,12 +35,12 @@ STAND_IN = (
 )
 
 
-def intel_temperatures(data: Path | None, *, days: int) -> tuple[Readings, tuple[str, ...]]:
+def intel_temperatures(data: Path | None, *, days: int) -> tuple[environments.Readings, tuple[str, ...]]:
     """Returns the first days of the Intel lab's log by the minute, or half-hourly means and a note about them."""
     try:
-        log = intel_lab_log(data)
+        log = environments.intel_lab_log(data)
     except MissingData:
-        readings = intel_lab(data)
+        readings = environments.intel_lab(data)
         return readings, (STAND_IN.format(motes=len(readings.sensors)),)
     first = np.unique(np.asarray(log.day))[:days].tolist()
     return log.select(days=first).reporting(0.5).filled(), ()
@@ -58,7 +48,7 @@ def intel_temperatures(data: Path | None, *, days: int) -> tuple[Readings, tuple
 
 def compare_on_network(
     job: Job,
-    network: SensorNetwork,
+    network: environments.SensorNetwork,
     rules: Callable[[Array], Mapping[str, Policy]],
     measure: Callable[[Run], Array],
     *,
@@ -262,7 +252,7 @@ def synthetic(job: Job) -> Result:
     kernel, arms = SquaredExponential(0.2), Arms.grid(0.0, 1.0, 1000)
 
     def world(trial: int, seed: int) -> World:  # noqa: ARG001 - The seed decides everything.
-        env = Environment(gp_sample(kernel, arms, seed=seed), domain=arms, noise=NOISE)
+        env = environments.Environment(environments.gp_sample(kernel, arms, seed=seed), domain=arms, noise=NOISE)
         unscaled = {"GP-UCB, Theorem 1": gp_ucb(arms, kernel, noise=NOISE)}
         return env, rules(arms, kernel, NOISE) | unscaled
 
@@ -314,7 +304,7 @@ def temperature(job: Job) -> Result:
 )  # fmt: skip
 def traffic(job: Job) -> Result:
     """Finds "the point of minimum speed" on working days from 6 to 11 AM in 900 runs."""
-    rush_hours = metr_la(job.data).select(days=METR_LA_WORKING_DAYS, hours=(6, 11))
+    rush_hours = environments.metr_la(job.data).select(days=environments.METR_LA_WORKING_DAYS, hours=(6, 11))
     curves, note = _sensors(job, rush_hours, lowest=True)
     stand_in = (
         "The data stand in for the paper's I-880 South (357 sensors, one month), which is not to be had: METR-LA, "
@@ -333,8 +323,10 @@ def traffic(job: Job) -> Result:
     )  # fmt: skip
 
 
-def _sensors(job: Job, readings: Readings, *, lowest: bool) -> tuple[Curves, str]:
-    network = sensor_network(*readings.split(), lowest=lowest)  # two thirds for the covariance, one global mean
+def _sensors(job: Job, readings: environments.Readings, *, lowest: bool) -> tuple[Curves, str]:
+    network = environments.sensor_network(
+        *readings.split(), lowest=lowest
+    )  # two thirds for the covariance, one global mean
     rounds = min(job.rounds, len(network.arms))  # T = number of sensors
     policies = rules(network.arms, network.kernel, network.noise)
     runs = compare_on_network(job, network, lambda snapshot: policies, average_regret, rounds=rounds)  # noqa: ARG005

@@ -15,28 +15,15 @@ from __future__ import annotations
 import math
 from functools import singledispatch
 
+from .. import kernels
 from .._utils.checks import LARGEST_REWARD, integer, number, one_of, shown
 from ..errors import InvalidInput
-from ..kernels import (
-    Active,
-    Kernel,
-    Matern,
-    Mixture,
-    Multiplied,
-    Periodic,
-    Product,
-    SquaredExponential,
-    Stretched,
-    Sum,
-    Tied,
-    check_kernel,
-)
 
 SOURCES = ("srinivas", "vakili")
 
 
 def information_gain_rate(
-    kernel: Kernel, dimension: int, t: float, *, source: str = "srinivas", constant: float = 1.0
+    kernel: kernels.Kernel, dimension: int, t: float, *, source: str = "srinivas", constant: float = 1.0
 ) -> float:
     """Returns the order of gamma_t, times `constant`, or 0 for t <= 1. Nothing is proved about its size.
 
@@ -64,7 +51,7 @@ def information_gain_rate(
     >>> round(nr.theory.information_gain_rate(nr.Matern(2.5, 0.2), 1, 1000), 1)
     49.7
     """
-    check_kernel("kernel", kernel)
+    kernels.check_kernel("kernel", kernel)
     d = integer("dimension", dimension, low=1, why="It is the number of columns of a point.")
     time = number("t", t, low=0.0, why="It is a number of observations.")
     one_of("source", source, SOURCES)
@@ -73,7 +60,7 @@ def information_gain_rate(
 
 
 @singledispatch
-def growth_rate(kernel: Kernel, d: int, t: float, source: str) -> float:  # noqa: ARG001 - of Matern kernels
+def growth_rate(kernel: kernels.Kernel, d: int, t: float, source: str) -> float:  # noqa: ARG001 - of Matern kernels
     """Returns the rate of a kernel on `d` columns at t >= 1.
 
     `growth_rate.register(MyKernel)` adds the rate of a kernel of your own.
@@ -89,36 +76,36 @@ def growth_rate(kernel: Kernel, d: int, t: float, source: str) -> float:  # noqa
     )
 
 
-@growth_rate.register(SquaredExponential)
-@growth_rate.register(Periodic)
-def _geometric(kernel: Kernel, d: int, t: float, source: str) -> float:  # noqa: ARG001
+@growth_rate.register(kernels.SquaredExponential)
+@growth_rate.register(kernels.Periodic)
+def _geometric(kernel: kernels.Kernel, d: int, t: float, source: str) -> float:  # noqa: ARG001
     return math.log(t) ** (d + 1)
 
 
-@growth_rate.register(Active)
-def _active(kernel: Active, d: int, t: float, source: str) -> float:  # noqa: ARG001 - it sees its own columns
+@growth_rate.register(kernels.Active)
+def _active(kernel: kernels.Active, d: int, t: float, source: str) -> float:  # noqa: ARG001 - it sees its own columns
     return growth_rate(kernel.kernel, len(kernel.dimensions), t, source)
 
 
-@growth_rate.register(Multiplied)
-@growth_rate.register(Stretched)
-@growth_rate.register(Tied)
-def _wrapped(kernel: Multiplied | Stretched | Tied, d: int, t: float, source: str) -> float:
+@growth_rate.register(kernels.Multiplied)
+@growth_rate.register(kernels.Stretched)
+@growth_rate.register(kernels.Tied)
+def _wrapped(kernel: kernels.Multiplied | kernels.Stretched | kernels.Tied, d: int, t: float, source: str) -> float:
     return growth_rate(kernel.kernel, d, t, source)
 
 
-@growth_rate.register(Sum)
-def _sum(kernel: Sum, d: int, t: float, source: str) -> float:
+@growth_rate.register(kernels.Sum)
+def _sum(kernel: kernels.Sum, d: int, t: float, source: str) -> float:
     return growth_rate(kernel.left, d, t, source) + growth_rate(kernel.right, d, t, source)
 
 
-@growth_rate.register(Mixture)
-def _mixture(kernel: Mixture, d: int, t: float, source: str) -> float:
+@growth_rate.register(kernels.Mixture)
+def _mixture(kernel: kernels.Mixture, d: int, t: float, source: str) -> float:
     return growth_rate(kernel.expanded, d, t, source)
 
 
-@growth_rate.register(Product)
-def _product(kernel: Product, d: int, t: float, source: str) -> float:
+@growth_rate.register(kernels.Product)
+def _product(kernel: kernels.Product, d: int, t: float, source: str) -> float:
     both = kernel.rank(d)
     if both is not None:
         return both * math.log(t)
@@ -126,12 +113,12 @@ def _product(kernel: Product, d: int, t: float, source: str) -> float:
         rank = factor.rank(d)
         if rank is not None:
             return rank * (growth_rate(other, d, t, source) + math.log(t))
-    unknown: float = growth_rate.dispatch(Kernel)(kernel, d, t, source)
+    unknown: float = growth_rate.dispatch(kernels.Kernel)(kernel, d, t, source)
     return unknown
 
 
-@growth_rate.register(Matern)
-def _matern(kernel: Matern, d: int, t: float, source: str) -> float:
+@growth_rate.register(kernels.Matern)
+def _matern(kernel: kernels.Matern, d: int, t: float, source: str) -> float:
     nu, least = kernel.nu, 1.0 if source == "srinivas" else 0.5
     if nu <= least:
         raise InvalidInput(
