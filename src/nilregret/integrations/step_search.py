@@ -277,8 +277,7 @@ class StepSearch:
         if getattr(search, "_skl_callbacks", None):
             raise InvalidInput("Callbacks of scikit-learn see no single steps: leave out `steps`, or the callbacks.")
         self._search = search
-        older = "convert_multimetric" in inspect.signature(search._get_scorers).parameters  # scikit-learn 1.4
-        self._scorers, self._metric = search._get_scorers(**({"convert_multimetric": True} if older else {}))
+        self._scorers, self._metric = search._get_scorers()
         X, y = indexable(X, y)
         routed = search._get_routed_params_for_fit(_check_method_params(X, params=params))
         cv = check_cv(search.cv, y, classifier=is_classifier(search.estimator))

@@ -30,18 +30,7 @@ from ..domains.domain import Arms, Space
 from ..domains.search.boxes import AcquisitionFunction, coarse
 from ..errors import InvalidInput
 from ..serialize import description
-from ..theory.fronts import (
-    REACH,
-    Slopes,
-    boxes,
-    log_ehvi,
-    log_ehvi_slopes,
-    log_scalarised_improvement,
-    non_dominated,
-    reference_point,
-    scalarised,
-    sphere,
-)
+from ..theory import fronts
 from .base import Policy
 from .envelope import Envelope
 from .scores import LOG_RESOLUTION, AcquisitionContext, PointView, Score, TableView
@@ -54,7 +43,7 @@ MOST_DIRECTIONS = 1024
 REACH_ON_ARMS = 10.0  # reach of the reference on arms, where a front does not grow in small steps
 
 Gain = Callable[[Array, Array], Array]  # logarithms of gains, `(n,)`, of means and deviations, `(k, n)` each
-GainSlopes = Callable[[Array, Array], Slopes]  # the same with derivatives
+GainSlopes = Callable[[Array, Array], fronts.Slopes]  # the same with derivatives
 
 
 def evenly(count: int, most: int) -> IndexArray:
@@ -106,7 +95,7 @@ class FrontScore(Score):
         points, means, feasible, _ = view.known_objectives()
         points, means = (points[feasible], means[feasible]) if feasible.any() else (points, means)
         means = np.stack([coarse(column) for column in means.T], axis=1) if len(means) else means
-        front = np.flatnonzero(non_dominated(means))
+        front = np.flatnonzero(fronts.non_dominated(means))
         front = front[np.argsort(means[front, 0], kind="stable")]
         points, domain = points[front], view.domain
         found = points[evenly(len(points), MOST_STARTS)]
@@ -123,7 +112,7 @@ class FrontScore(Score):
         return domain.snap(rows) if isinstance(domain, Space) else rows
 
     @final
-    def target(self, view: AcquisitionContext, *, reach: float = REACH) -> Target:
+    def target(self, view: AcquisitionContext, *, reach: float = fronts.REACH) -> Target:
         """Returns the front of posterior means at the points tried, with its reference and sizes.
 
         Points that violate a constraint in the mean are not on the front. If all do, the front is empty, and reference
@@ -135,11 +124,11 @@ class FrontScore(Score):
         """
         _, means, feasible, _ = view.known_objectives()
         front = means[feasible]
-        front = front[non_dominated(front)]
-        best = front if len(front) else means[non_dominated(means)]
+        front = front[fronts.non_dominated(front)]
+        best = front if len(front) else means[fronts.non_dominated(means)]
         reference = view.given_reference
         if reference is None:
-            reference = reference_point(means, best, reach=reach)
+            reference = fronts.reference_point(means, best, reach=reach)
         if not len(best):
             return Target(reference, np.ones(len(reference)), front)
         size, spread = best.max(axis=0) - reference, np.ptp(means, axis=0)
@@ -203,8 +192,10 @@ class HypervolumeImprovement(VolumeScore):
 
     def gains(self, view: AcquisitionContext, target: Target) -> tuple[Gain, GainSlopes]:  # noqa: ARG002
         """Returns log EHVI."""
-        tiles = boxes(target.front, np.zeros(len(target.size)))
-        return lambda mean, std: log_ehvi(mean, std, tiles), lambda mean, std: log_ehvi_slopes(mean, std, tiles)
+        tiles = fronts.boxes(target.front, np.zeros(len(target.size)))
+        return lambda mean, std: fronts.log_ehvi(mean, std, tiles), lambda mean, std: fronts.log_ehvi_slopes(
+            mean, std, tiles
+        )
 
 
 @final
@@ -232,24 +223,26 @@ class ScalarisedImprovement(VolumeScore):
     def gains(self, view: AcquisitionContext, target: Target) -> tuple[Gain, GainSlopes]:
         """Returns the logarithm of the mean improvement along the directions of the round."""
         k = len(target.size)
-        weights, origin = sphere(view.randomness.draws, self.directions, k), np.zeros(k)
-        best = scalarised(target.front, weights, origin).max(axis=1, initial=0.0)
+        weights, origin = fronts.sphere(view.randomness.draws, self.directions, k), np.zeros(k)
+        best = fronts.scalarised(target.front, weights, origin).max(axis=1, initial=0.0)
 
-        def slopes(mean: Array, std: Array) -> Slopes:
-            each = [log_scalarised_improvement(mean, std, *one) for one in zip(weights, best.tolist(), strict=True)]
+        def slopes(mean: Array, std: Array) -> fronts.Slopes:
+            each = [
+                fronts.log_scalarised_improvement(mean, std, *one) for one in zip(weights, best.tolist(), strict=True)
+            ]
             return each[0] if len(each) == 1 else averaged(each)
 
         return lambda mean, std: slopes(mean, std).values, slopes
 
 
-def averaged(each: list[Slopes]) -> Slopes:
+def averaged(each: list[fronts.Slopes]) -> fronts.Slopes:
     """Returns the logarithm of the mean of several gains, with derivatives."""
     logs = np.array([one.values for one in each])
     top = logs.max(axis=0)
     shares = np.exp(logs - top)
     total = shares.sum(axis=0)
     by_mean, by_std = ((np.array([one[i] for one in each]) * shares[:, None]).sum(axis=0) / total for i in (1, 2))
-    return Slopes(top + np.log(total / len(each)), by_mean, by_std)
+    return fronts.Slopes(top + np.log(total / len(each)), by_mean, by_std)
 
 
 class Direction(NamedTuple):
@@ -265,7 +258,7 @@ class Direction(NamedTuple):
 
     def scores(self, heights: Sequence[Array]) -> Array:
         """Returns min_i (y_i - r_i) / (lambda_i s_i), `(n,)`."""
-        return scalarised(np.stack(heights, axis=-1), self.pace, self.corner)
+        return fronts.scalarised(np.stack(heights, axis=-1), self.pace, self.corner)
 
     def slopes(self, heights: Sequence[Array], gradients: Sequence[Array]) -> tuple[Array, Array]:
         """Returns the scores with their gradients, `(n, d)`: those of the objective that is least.
@@ -308,7 +301,7 @@ class Scalarised(FrontScore):
     def direction(self, view: TableView | PointView) -> Direction:
         """Returns the direction of the round. It takes the first random numbers of the trial."""
         reference, size, _ = self.target(view)
-        weights = sphere(view.randomness.draws, 1, len(reference))[0]
+        weights = fronts.sphere(view.randomness.draws, 1, len(reference))[0]
         return Direction(reference, weights * (size if self.sizes is None else np.array(self.sizes)))
 
 

@@ -35,21 +35,9 @@ from ..work.commands import WOULD
 from ..work.deadlines import DEFAULTED
 from ..work.events import Stream, events, several
 from ..work.workers import StudyWorker
+from . import replies
 from .create_study import whole
 from .operations import Operation, ParsedRequest, ResponseInfo, Service, json_of
-from .replies import (
-    decision,
-    download,
-    earlier,
-    finite,
-    keyed,
-    listed,
-    objectives_said,
-    plays_of,
-    rows,
-    study_in_full,
-    study_said,
-)
 from .size_limits import check_posterior
 from .write_routes import ONE, STUDY
 
@@ -124,7 +112,7 @@ async def studies(service: Service, request: ParsedRequest) -> ASGIApp:
         studies = {stored.name: stored for stored, _ in service.storage.summaries()}
         own = own_among(service.storage, list(studies), request.caller.tenant)
         return [
-            m.StudySaid(**study_said(name, str(plain_loads(studies[each].policy)["algorithm"]), studies[each]))
+            m.StudySaid(**replies.study_said(name, str(plain_loads(studies[each].policy)["algorithm"]), studies[each]))
             for name, each in own.items()
         ]
 
@@ -134,7 +122,7 @@ async def studies(service: Service, request: ParsedRequest) -> ASGIApp:
 async def study(service: Service, request: ParsedRequest) -> ASGIApp:
     """Returns the state of a study."""
     worker = await request.worker(service)
-    return json_of(await worker.read(lambda _: study_in_full(worker)))
+    return json_of(await worker.read(lambda _: replies.study_in_full(worker)))
 
 
 async def one_decision(service: Service, request: ParsedRequest) -> ASGIApp:
@@ -173,14 +161,14 @@ def _in_full(
     g = None if trial.constraints is None else trial.constraints.tolist()
     given_up = trial.abandoned if trial.state == "abandoned" else None
     return m.DecisionInFull(
-        **msgspec.structs.asdict(decision(worker, service.ids, trial)), state=trial.state, reward=trial.reward,
-        plays=plays_of(trial.reward, trial.plays), constraints=g,
+        **msgspec.structs.asdict(replies.decision(worker, service.ids, trial)), state=trial.state, reward=trial.reward,
+        plays=replies.plays_of(trial.reward, trial.plays), constraints=g,
         reason=trial.reason if given_up is None else given_up.reason, told_at=trial.told_at,
         late=late.reward is not None if defaulted else came.late, counted=came.counted, defaulted=defaulted,
         late_reward=late.reward, observed_at=json.loads(seen.get(f"{OBSERVED}:{number}", "null")),
-        std=trial.std, metrics=trial.metrics, corrected=[earlier(each) for each in trial.corrected], **several(trial),
-        late_values=several(late).get("values", msgspec.UNSET), rewards=keyed(several_),
-        curve=[[*each] for each in trial.steps] or msgspec.UNSET,
+        std=trial.std, metrics=trial.metrics, corrected=[replies.earlier(each) for each in trial.corrected],
+        late_values=several(late).get("values", msgspec.UNSET), rewards=replies.keyed(several_),
+        curve=[[*each] for each in trial.steps] or msgspec.UNSET, **several(trial),
     )  # fmt: skip
 
 
@@ -197,7 +185,7 @@ async def predict(service: Service, request: ParsedRequest) -> ASGIApp:
     worker, points, context = await _points(service, request)
     channel: int = request.query.channel
     mean, std = await worker.read(lambda study: _at_points(study, study.predict, points, context, channel=channel))
-    return json_of(m.Prediction(listed(mean), listed(std)))
+    return json_of(m.Prediction(replies.listed(mean), replies.listed(std)))
 
 
 async def bounds(service: Service, request: ParsedRequest) -> ASGIApp:
@@ -205,7 +193,7 @@ async def bounds(service: Service, request: ParsedRequest) -> ASGIApp:
     worker, points, context = await _points(service, request)
     channel: int = request.query.channel
     lower, upper = await worker.read(lambda study: _at_points(study, study.bounds, points, context, channel=channel))
-    return json_of(m.ConfidenceBounds(listed(lower), listed(upper)))
+    return json_of(m.ConfidenceBounds(replies.listed(lower), replies.listed(upper)))
 
 
 def _at_points(study: Study, query: Callable[..., R], points: Any, context: Any, **more: Any) -> R:
@@ -256,9 +244,9 @@ async def front(service: Service, request: ParsedRequest) -> ASGIApp:
     def seen(study: Study) -> m.Front:
         found = study.front_values() if reference is None else about("reference", study.front_values, reference)
         return m.Front(
-            objectives_said(worker.stored), in_full(service, worker, [trial.number for trial in found.trials]),
-            rows(found.mean), rows(found.std), rows(found.lower), rows(found.upper), finite(found.hypervolume),
-            listed(found.reference), found.left_out,
+            replies.objectives_said(worker.stored), in_full(service, worker, [trial.number for trial in found.trials]),
+            replies.rows(found.mean), replies.rows(found.std), replies.rows(found.lower), replies.rows(found.upper),
+            replies.finite(found.hypervolume), replies.listed(found.reference), found.left_out,
         )  # fmt: skip
 
     return json_of(await worker.read(seen))
@@ -290,7 +278,7 @@ async def export(service: Service, request: ParsedRequest) -> ASGIApp:
         except MissingExtra:
             raise Problem(501, "missing", UNARROWED, field="format") from None
 
-    return await download(worker, f"trials.{kind}", MEDIA[kind], written)
+    return await replies.download(worker, f"trials.{kind}", MEDIA[kind], written)
 
 
 def _more_columns(service: Service, worker: StudyWorker) -> Callable[[Trial], dict[str, Any]]:
@@ -298,7 +286,7 @@ def _more_columns(service: Service, worker: StudyWorker) -> Callable[[Trial], di
     defaults, late = (service.storage.notes(worker.stored, f"{kind}:") for kind in (DEFAULTED, LATE))
     several_ = worker.deadlines.rule.reward is not None
     collected = service.storage.notes(worker.stored, f"{COLLECTED}:") if several_ else {}
-    names = [f"late_values.{each.name}" for each in objectives_said(worker.stored)]
+    names = [f"late_values.{each.name}" for each in replies.objectives_said(worker.stored)]
 
     def said(trial: Trial) -> dict[str, Any]:
         after = _late(worker, trial.number, late, collected)

@@ -24,19 +24,7 @@ from ...wire.messages import AuditEntry, segment
 from ...wire.problems import Problem, problem_of
 from ...work.workers import StudyWorker
 from ..rendering import DID, caller_of, page
-from ..views.forms import (
-    ACTIONS,
-    SHOWING,
-    Call,
-    answer_of,
-    call,
-    field_of,
-    fields,
-    number_of,
-    seal,
-    tags_text,
-    trial_field,
-)
+from ..views import forms
 from ..views.pictures import short
 from .common import STUDY, study_name, with_error_pages, worker_of
 from .trials import trial_notes
@@ -57,7 +45,7 @@ STALE = (
 
 def _action(request: Request) -> str:
     action: str = request.path_params["action"]
-    if action not in ACTIONS:
+    if action not in forms.ACTIONS:
         raise Problem(404, "not_found", f"There is no action {action[:40]!r}.")
     return action
 
@@ -91,7 +79,7 @@ async def act(request: Request) -> Response:
         return RedirectResponse(_after(worker, action, given), 303)  # a double click
     _check_seal(worker, action, given, there)
     try:
-        wanted = await worker.read(lambda study: call(study, action, given))
+        wanted = await worker.read(lambda study: forms.call(study, action, given))
         done = await _done(request, worker, action, wanted, given.get("key", ""))
     except (Problem, NoRegretError) as error:
         return await _form(request, worker, action, given, refused=problem_of(error))
@@ -103,16 +91,16 @@ async def _form(
 ) -> Response:
     """Shows the fields of an action, with the sentence of a refusal: beside its field if this is of an objective."""
     status, sentence = (200, "") if refused is None else (refused.status, refused.sentence)
-    if action in SHOWING:
+    if action in forms.SHOWING:
         try:
-            await worker.read(lambda study: number_of(study, given))
+            await worker.read(lambda study: forms.number_of(study, given))
         except InvalidInput as error:
             sentence, status = ("", 200) if "trial" not in given else (str(error), 422)
-            asked = [trial_field(given)]
+            asked = [forms.trial_field(given)]
             return _page(request, worker, action, given, {}, status=status, fields=asked, refused=sentence, sends="get")
     there = await _there(request, worker, action, given)
-    shown = await worker.read(lambda study: fields(study, action, there | given))
-    hidden = {"trial": given["trial"]} if action in SHOWING else {}
+    shown = await worker.read(lambda study: forms.fields(study, action, there | given))
+    hidden = {"trial": given["trial"]} if action in forms.SHOWING else {}
     beside = [
         field["key"] for field in shown if field["beside"] and refused is not None and field["key"] == refused.field
     ]
@@ -126,7 +114,7 @@ async def _confirmation(request: Request, worker: StudyWorker, action: str, give
     there = await _there(request, worker, action, given)
     _check_seal(worker, action, given, there)
     try:
-        wanted = await worker.read(lambda study: call(study, action, given))
+        wanted = await worker.read(lambda study: forms.call(study, action, given))
     except InvalidInput as error:
         return await _form(request, worker, action, given, refused=Problem(422, "invalid", str(error)))
     except Problem as problem:
@@ -149,7 +137,7 @@ def _page(
         "sends": "post",
     }
     return page(
-        request, "action.html", status=status, name=study_name(request), action=action, which=ACTIONS[action],
+        request, "action.html", status=status, name=study_name(request), action=action, which=forms.ACTIONS[action],
         seal=_seal(worker, action, there), key=given.get("key") or secrets.token_hex(KEY_BYTES), **(base | more),
     )  # fmt: skip
 
@@ -159,28 +147,28 @@ async def _there(request: Request, worker: StudyWorker, action: str, given: dict
     if action == "note":
         return {"note": worker.notes.note}
     if action == "tags":
-        return {"tags": tags_text(worker.notes.tags)}
-    if action not in SHOWING:
+        return {"tags": forms.tags_text(worker.notes.tags)}
+    if action not in forms.SHOWING:
         return {}
     try:
-        number = await worker.read(lambda study: number_of(study, given))
+        number = await worker.read(lambda study: forms.number_of(study, given))
     except InvalidInput:
         return {}
     if action == "trial-note":
         return {"note": (await trial_notes(request, [number])).get(number, "")}
-    return await worker.read(lambda study: answer_of(study, number))
+    return await worker.read(lambda study: forms.answer_of(study, number))
 
 
 def _same(study: Study, action: str, given: dict[str, str], there: dict[str, str]) -> bool:
     """Returns whether a form wants what is on record already."""
     try:
-        return call(study, action, given).body == call(study, action, given | there).body
+        return forms.call(study, action, given).body == forms.call(study, action, given | there).body
     except (InvalidInput, Problem):  # the record has no answer that could be typed
         return False
 
 
 def _seal(worker: StudyWorker, action: str, there: dict[str, str]) -> str:
-    return seal(worker.stored.identity, action, there)
+    return forms.seal(worker.stored.identity, action, there)
 
 
 def _check_seal(worker: StudyWorker, action: str, given: dict[str, str], there: dict[str, str]) -> None:
@@ -211,7 +199,7 @@ async def given_of(request: Request) -> dict[str, str]:
     return found
 
 
-async def _done(request: Request, worker: StudyWorker, action: str, wanted: Call, key: str) -> dict[str, Any]:
+async def _done(request: Request, worker: StudyWorker, action: str, wanted: forms.Call, key: str) -> dict[str, Any]:
     """Calls the operation of the API in the caller's name, and returns its reply."""
     service, caller = request.app.state.service, caller_of(request)
     path = wanted.path
@@ -260,7 +248,7 @@ async def called(request: Request, method: str, path: str, body: dict[str, Any],
     reply: dict[str, Any] = msgspec.json.decode(b"".join(message.get("body", b"") for message in received))
     if status >= 400:
         fault = reply["error"]
-        raise Problem(status, fault["kind"], fault["sentence"], field=field_of(fault.get("field", "")))
+        raise Problem(status, fault["kind"], fault["sentence"], field=forms.field_of(fault.get("field", "")))
     return reply
 
 

@@ -22,24 +22,8 @@ from ...wire.problems import Problem, problem_of
 from ...work.study_notes import notes_of
 from ...work.workers import NotesStorage
 from ..rendering import caller_of, page
+from ..views import new_study
 from ..views.compared import FEWEST, MOST, StudyFacts, compared_view, facts_of
-from ..views.new_study import (
-    ANSWERS,
-    COLLECTING,
-    CONTEXTS,
-    COUNTING,
-    EACH,
-    GOALS,
-    OBJECTIVES,
-    PARAMETERS,
-    REWARDS,
-    RULES,
-    SENSES,
-    TYPES,
-    WAITING,
-    code_of,
-    request_of,
-)  # fmt: skip
 from ..views.studies_list import DAYS, LATEST, SORTS, STATES, Wanted, digest, items_of, listed, objectives_of, row
 from .actions import ADDRESS_BYTES, called, given_of
 from .common import base_of, with_error_pages
@@ -81,7 +65,7 @@ def _wanted(given: dict[str, str]) -> tuple[str, dict[str, Any]]:
     name = given.get("name", "").strip()
     if not name:
         raise InvalidInput("The study needs a name.")
-    return name, request_of(given)
+    return name, new_study.request_of(given)
 
 
 def _shown(request: Request, given: dict[str, str]) -> Response:
@@ -91,15 +75,16 @@ def _shown(request: Request, given: dict[str, str]) -> Response:
         return _page(request, given, refused=str(error), status=422)
     except Problem as problem:
         return _page(request, given, refused=problem.sentence, wrong=problem.field, status=422)
-    return _page(request, given, code=code_of(name, body, base_of(request)))
+    return _page(request, given, code=new_study.code_of(name, body, base_of(request)))
 
 
 def _page(request: Request, given: dict[str, str], *, status: int = 200, **more: Any) -> Response:
     base: dict[str, Any] = {"refused": "", "wrong": "", "code": []}
     return page(
-        request, "new.html", status=status, given=given, types=TYPES, answers=ANSWERS, waiting=WAITING,
-        rewards=REWARDS, senses=SENSES, parameters=PARAMETERS, contexts=CONTEXTS, goals=GOALS, each=EACH,
-        objectives=OBJECTIVES, rules=RULES, counting=COUNTING, collecting=COLLECTING, **(base | more),
+        request, "new.html", status=status, given=given, types=new_study.TYPES, answers=new_study.ANSWERS,
+        waiting=new_study.WAITING, rewards=new_study.REWARDS, senses=new_study.SENSES, goals=new_study.GOALS,
+        parameters=new_study.PARAMETERS, contexts=new_study.CONTEXTS, each=new_study.EACH, rules=new_study.RULES,
+        objectives=new_study.OBJECTIVES, counting=new_study.COUNTING, collecting=new_study.COLLECTING, **(base | more),
     )  # fmt: skip
 
 
