@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import nilregret as nr
 from nilregret.__main__ import main
-from nilregret.cli import trial_commands as worker_command
+from nilregret.cli import common
 from nilregret.errors import NoRegretWarning, printable
 from nilregret.serve.http.server import _escape
 from nilregret.serve.watch.signals import signals_of
@@ -114,7 +114,7 @@ def test_commands_give_sigterm_back(tmp_path, monkeypatch):
     before = signal.getsignal(signal.SIGTERM)
     (tmp_path / "a.toml").write_text("")
     within = []
-    monkeypatch.setattr(worker_command, "opened_study", lambda *_: within.append(signal.getsignal(signal.SIGTERM)))
+    monkeypatch.setattr(common, "opened_study", lambda *_: within.append(signal.getsignal(signal.SIGTERM)))
     for words in (["tune", f"{tmp_path}/a.toml"], ["work", URL, "a", "b:c", "--trials", "1"], ["papers"],
                   ["serve", "--storage", f"{URL}", "--host", "1.2.3.4.5"]):  # fmt: skip
         CliRunner().invoke(main, words)

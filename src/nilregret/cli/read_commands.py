@@ -12,39 +12,26 @@ import click
 from .._utils.checks import LONGEST_NAME
 from .._utils.files import check_picture
 from ..errors import InvalidInput
-from .common import (
-    echo,
-    from_json,
-    hint,
-    json_option,
-    opened_study,
-    print_json,
-    storage_at,
-    study_command,
-    to_fill_in,
-    told_values,
-    wide_option,
-    with_error_sentences,
-)
+from . import common
 
 if TYPE_CHECKING:
     from ..storage import StoredStudy
     from ..study.study import Study
 
 
-@study_command("List the studies of a storage.", study="none")
+@common.study_command("List the studies of a storage.", study="none")
 @click.option("--check", is_flag=True, help="Open each study, which checks its whole record.")
-@wide_option
-@json_option
+@common.wide_option
+@common.json_option
 def studies(storage: str, *, check: bool, wide: bool, as_json: bool) -> None:
     """List the studies in STORAGE: a URL such as sqlite:///studies.db, or the path of an SQLite file."""
     from ..study.formatting import moment
     from ..study.terminal import show, table
     from .overview import goal_in_words
 
-    place = storage_at(storage)
+    place = common.storage_at(storage)
     for name in place.names() if check else ():
-        for _ in opened_study(storage, name).trials:  # Trials of a long study are checked when they are read.
+        for _ in common.opened_study(storage, name).trials:  # Trials of a long study are checked when they are read.
             pass
     found: list[dict[str, Any]] = [
         {
@@ -57,7 +44,7 @@ def studies(storage: str, *, check: bool, wide: bool, as_json: bool) -> None:
     ]  # fmt: skip
     ended = ["failed", "abandoned", *["stopped"] * any("stopped" in each for each in found)]
     if as_json:
-        print_json(found)
+        common.print_json(found)
     elif found:
         shown = [
             [
@@ -72,9 +59,9 @@ def studies(storage: str, *, check: bool, wide: bool, as_json: bool) -> None:
         ]  # fmt: skip
         least = ["seed", "goal", "policy", "last event (UTC)", *ended[::-1], "pending", "observed"]
         show(table(shown, headings, dispensable=least, first=LONGEST_NAME, wide=wide), wide=wide)
-        hint("show", storage, found[-1]["name"])
+        common.hint("show", storage, found[-1]["name"])
     else:
-        echo(f"{storage} has no studies.")
+        common.echo(f"{storage} has no studies.")
 
 
 def _of_several(study: StoredStudy) -> dict[str, Any]:
@@ -94,11 +81,11 @@ def _algorithm_of(policy: str) -> str:
     return str(loads(policy).algorithm if named is None else named)
 
 
-@study_command("Say where a study stands, and draw it.", study="optional")
+@common.study_command("Say where a study stands, and draw it.", study="optional")
 @click.option(
     "--picture", type=click.Path(path_type=Path, dir_okay=False), help="Save a picture too: a PNG, PDF or SVG file."
 )
-@json_option
+@common.json_option
 def show(storage: str, study: str | None, picture: Path | None, *, as_json: bool) -> None:
     """Say where STUDY stands: progress, the best point and the bounds there, restarts, multipliers, what is waited for.
 
@@ -109,10 +96,10 @@ def show(storage: str, study: str | None, picture: Path | None, *, as_json: bool
     from .overview import overview, overview_parts
 
     check_picture(picture)
-    found = opened_study(storage, study)
+    found = common.opened_study(storage, study)
     said = overview(found)
     if as_json:
-        print_json(said)
+        common.print_json(said)
     else:
         terminal.show(*overview_parts(said, found))
     if picture is not None:
@@ -125,18 +112,18 @@ def show(storage: str, study: str | None, picture: Path | None, *, as_json: bool
 def _hint_after_show(storage: str, study: Study, said: dict[str, Any]) -> None:
     """Prints the command to go on with: to answer what is pending, to see why, or to ask."""
     if said["pending"]:
-        hint("tell", storage, study.name, said["pending"][0]["number"], to_fill_in(study))
+        common.hint("tell", storage, study.name, said["pending"][0]["number"], common.to_fill_in(study))
     elif said["best"] is not None:
-        hint("explain", storage, study.name, said["best"]["number"])
+        common.hint("explain", storage, study.name, said["best"]["number"])
     else:
-        hint("ask", storage, study.name)
+        common.hint("ask", storage, study.name)
 
 
-@study_command("List the trials that no other beats, of several objectives.", study="optional")
+@common.study_command("List the trials that no other beats, of several objectives.", study="optional")
 @click.option("--weights", metavar="VALUES", help="Name the trial to take: 2,1 or loss=2,recall=1.")
 @click.option("--reference", metavar="VALUES", help="The worst values that count in the hypervolume.")
-@wide_option
-@json_option
+@common.wide_option
+@common.json_option
 def front(
     storage: str, study: str | None, weights: str | None, reference: str | None, *, wide: bool, as_json: bool
 ) -> None:
@@ -147,17 +134,19 @@ def front(
     from ..study.terminal import facts, show
     from .overview import front_facts, front_json, front_table
 
-    found = opened_study(storage, study)
-    said = front_json(found, told_values(found, "reference", reference))
-    said["recommended"] = weights and found.best(weights=told_values(found, "weights", weights)).number
+    found = common.opened_study(storage, study)
+    said = front_json(found, common.told_values(found, "reference", reference))
+    said["recommended"] = weights and found.best(weights=common.told_values(found, "weights", weights)).number
     if as_json:
-        print_json(said)
+        common.print_json(said)
         return
     if said["trials"]:
         show(front_table(said, wide=wide), "", wide=wide)
     show(facts(front_facts(said)), wide=wide)
     if said["trials"] and weights is None:
-        hint("front", storage, found.name, "--weights", ",".join(f"{name}=1" for name in found.policy.objective_names))
+        common.hint(
+            "front", storage, found.name, "--weights", ",".join(f"{name}=1" for name in found.policy.objective_names)
+        )
 
 
 def _draw(study: Study, picture: Path) -> None:
@@ -172,14 +161,14 @@ def _draw(study: Study, picture: Path) -> None:
         raise InvalidInput(f"The picture could not be written to {picture}: {error}.") from error
 
 
-@study_command("List the trials of a study.", study="optional")
+@common.study_command("List the trials of a study.", study="optional")
 @click.option(
     "--state", type=click.Choice(["pending", "observed", "failed", "abandoned", "stopped"]),
     help="Only those in this state.",
 )  # fmt: skip
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N of them.")
-@wide_option
-@json_option
+@common.wide_option
+@common.json_option
 def trials(storage: str, study: str | None, state: str | None, last: int | None, *, wide: bool, as_json: bool) -> None:
     """List the trials of STUDY, by number.
 
@@ -190,11 +179,11 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
     from ..study.trial_json import context_json, with_history
     from .overview import last_report, marks, stds, value_names
 
-    found = opened_study(storage, study)
+    found = common.opened_study(storage, study)
     wanted = [trial for trial in found.trials if state in (None, trial.state)][-(last or 0) :]
     names, marked = found.replica.roster.names, marks(found) if is_terminal() else {}
     if as_json:
-        print_json([with_history(trial) | found.replica.roster.columns(trial) for trial in wanted])
+        common.print_json([with_history(trial) | found.replica.roster.columns(trial) for trial in wanted])
     elif wanted:
         facts, curves = any(trial.measured for trial in wanted), any(trial.curve for trial in wanted)
         values = value_names(found)
@@ -222,15 +211,15 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
         ]  # fmt: skip
         show(table(rows, headings, states=states, dispensable=least, wide=wide), wide=wide)
     else:
-        echo("There are no such trials." if len(found.trials) else "There are no trials yet.")
+        common.echo("There are no such trials." if len(found.trials) else "There are no trials yet.")
 
 
-@study_command("Say why trials were chosen.")
+@common.study_command("Say why trials were chosen.")
 @click.argument("numbers", nargs=-1, type=int, required=True, metavar="NUMBER...")
 @click.option("--among", metavar="JSON", help="What was passed to `ask` then.")
 @click.option("--exclude", metavar="JSON", help="Likewise.")
 @click.option("--draws", type=click.IntRange(min=0), help="From which a propensity is estimated; 0 for none.")
-@json_option
+@common.json_option
 def explain(
     storage: str, study: str, numbers: Sequence[int], among: str | None, exclude: str | None, draws: int | None, *,
     as_json: bool,
@@ -239,16 +228,16 @@ def explain(
     from ..study.inputs import DRAWS
     from ..study.terminal import show
 
-    found = opened_study(storage, study)
+    found = common.opened_study(storage, study)
     said = [
         found.explain(
-            number, among=from_json("--among", among), exclude=from_json("--exclude", exclude),
+            number, among=common.from_json("--among", among), exclude=common.from_json("--exclude", exclude),
             draws=DRAWS if draws is None else draws,
         )
         for number in numbers
     ]  # fmt: skip
     if as_json:
-        print_json([each.to_dict() for each in said] if len(said) > 1 else said[0].to_dict())
+        common.print_json([each.to_dict() for each in said] if len(said) > 1 else said[0].to_dict())
     else:
         for i, each in enumerate(said):
             show(*["\n"] * (i > 0), each)
@@ -276,8 +265,8 @@ DATABASE = (b"SQLite format 3\0", 16)
 @click.option("--action", "actions", multiple=True, help="An action that there is; repeat for all, in order.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of a policy that learns.")
 @click.option("--picture", type=click.Path(path_type=Path, dir_okay=False), help="Save a picture too.")
-@json_option
-@with_error_sentences
+@common.json_option
+@common.with_error_sentences
 def evaluate(
     log: str,
     study: str | None,
@@ -300,15 +289,15 @@ def evaluate(
     check_picture(picture)
     found: Any = log
     if study is not None or _is_storage(log):
-        found = opened_study(log, study)
+        found = common.opened_study(log, study)
     named = [_value(action) for action in actions] or None
     with warnings.catch_warnings():  # The cautions are printed.
         warnings.simplefilter("ignore", NoRegretWarning)
         result = evaluated(found, _policy(policy), actions=named, **given)
     if as_json:
-        print_json(result.to_dict())
+        common.print_json(result.to_dict())
     else:
-        echo(str(result))
+        common.echo(str(result))
     if picture is not None:
         try:
             result.plot(picture)

@@ -13,32 +13,7 @@ from .._utils.checks import many, shown
 from .._utils.process_setting import handled, interrupt
 from ..errors import InvalidInput
 from ..serialize import to_plain
-from .common import (
-    NEGATIVE_NUMBERS,
-    complete_study,
-    constraint_option,
-    context_option,
-    echo,
-    event_option,
-    fact_option,
-    from_json,
-    hint,
-    json_option,
-    metric_option,
-    opened_study,
-    plays_option,
-    print_json,
-    print_trial,
-    reward_argument,
-    scatter_option,
-    std_option,
-    study_command,
-    to_fill_in,
-    told_values,
-    trial_argument,
-    unit_option,
-    with_error_sentences,
-)
+from . import common
 
 if TYPE_CHECKING:
     from ..study.study import Study
@@ -51,7 +26,7 @@ def _told(found: Study, reward: Sequence[str], plays: int | None, scatter: float
     """Returns a reward, the values of several objectives, or the rewards of several plays by their average."""
     from ..study.play_rewards import Rewards
 
-    value = told_values(found, "reward", reward)
+    value = common.told_values(found, "reward", reward)
     if plays is None or scatter is None or value is None:
         return value
     if not isinstance(value, float):
@@ -59,16 +34,16 @@ def _told(found: Study, reward: Sequence[str], plays: int | None, scatter: float
     return Rewards(count=plays, sum=0.0, squares=scatter, about=value)
 
 
-@study_command("Ask for the next trial.", study="optional")
+@common.study_command("Ask for the next trial.", study="optional")
 @click.option("--count", type=click.IntRange(min=1), help="Ask for several at once; with --json a list.")
-@context_option
+@common.context_option
 @click.option("--among", metavar="JSON", help="What may be played this time: numbers of arms, points or parameters.")
 @click.option("--exclude", metavar="JSON", help="Arms that may not be.")
 @click.option("--lease", type=float, metavar="SECONDS", help="After which the trial is abandoned, if no answer came.")
-@unit_option
-@event_option
-@fact_option
-@json_option
+@common.unit_option
+@common.event_option
+@common.fact_option
+@common.json_option
 def ask(
     storage: str, study: str | None, count: int | None, context: str | None, among: str | None, exclude: str | None,
     lease: float | None, unit: str | None, event: str | None, facts: dict[str, Any] | None, *, as_json: bool,
@@ -82,13 +57,13 @@ def ask(
     from ..study.formatting import where
     from ..study.trial_json import with_history
 
-    found = opened_study(storage, study)
-    known: dict[str, Any] = {"context": from_json("--context", context)} if context is not None else {}
+    found = common.opened_study(storage, study)
+    known: dict[str, Any] = {"context": common.from_json("--context", context)} if context is not None else {}
     known |= {} if count is None else {"count": count}
     given: Any = found.ask(
         **known,
-        among=from_json("--among", among),
-        exclude=from_json("--exclude", exclude),
+        among=common.from_json("--among", among),
+        exclude=common.from_json("--exclude", exclude),
         lease=lease,
         unit=unit,
         event=event,
@@ -96,19 +71,19 @@ def ask(
     )
     asked = given if isinstance(given, list) else [given]
     if as_json:
-        print_json([with_history(trial) for trial in asked] if count is not None else with_history(asked[0]))
+        common.print_json([with_history(trial) for trial in asked] if count is not None else with_history(asked[0]))
     else:
-        echo("\n".join(f"trial {trial.number}: {where(trial, MOST_DIGITS)}" for trial in asked))
-        hint("tell", storage, found.name, asked[0].number, to_fill_in(found))
+        common.echo("\n".join(f"trial {trial.number}: {where(trial, MOST_DIGITS)}" for trial in asked))
+        common.hint("tell", storage, found.name, asked[0].number, common.to_fill_in(found))
 
 
-@study_command("Ask for trials to run by hand, as a table to print or fill in.")
+@common.study_command("Ask for trials to run by hand, as a table to print or fill in.")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False), required=False)
 @click.option("--count", type=click.IntRange(min=0), default=0, help="Trials to ask for; 0 lists the pending ones.")
 @click.option("--html", is_flag=True, help="A page to print, where FILE is missing.")
 @click.option("--digits", type=int, default=3, show_default=True, help="To round to, before a trial is recorded.")
 @click.option("--decimal", type=click.Choice([".", ","]), default=".", help="With a comma, semicolons separate cells.")
-@context_option
+@common.context_option
 @click.option("--lease", type=float, metavar="SECONDS", help="After which a trial is abandoned, if no answer came.")
 def sheet(
     storage: str, study: str, file: Path | None, count: int, digits: int, decimal: str, context: str | None,
@@ -119,20 +94,20 @@ def sheet(
     Fill in the value of each, or the word failed. Then read the table: nilregret import STORAGE STUDY FILE. Rows
     without a value stay pending.
     """
-    known = {"context": from_json("--context", context)} if context is not None else {}
-    found = opened_study(storage, study)
+    known = {"context": common.from_json("--context", context)} if context is not None else {}
+    found = common.opened_study(storage, study)
     made = found.sheet(count, file, digits=digits, decimal=decimal if file else ".", lease=lease, **known)
     if file is None:
         click.echo(made.to_html(decimal=decimal) if html else made.to_csv(decimal=decimal), nl=False)
         return
-    echo(f"Wrote {many(len(made.trials), 'trial')} to {file}.")
-    hint("import", storage, found.name, str(file))
+    common.echo(f"Wrote {many(len(made.trials), 'trial')} to {file}.")
+    common.hint("import", storage, found.name, str(file))
 
 
-@study_command("Name points to try first.")
+@common.study_command("Name points to try first.")
 @click.argument("what", metavar="[JSON]", required=False)
 @click.option("--withdraw", type=int, metavar="NUMBER", help="Take a point that waits out.")
-@json_option
+@common.json_option
 def enqueue(storage: str, study: str, what: str | None, withdraw: int | None, *, as_json: bool) -> None:
     """Name points that the next trials of STUDY are of, once, in order. Without JSON, list what waits.
 
@@ -141,24 +116,24 @@ def enqueue(storage: str, study: str, what: str | None, withdraw: int | None, *,
     """
     from ..study.formatting import settings
 
-    found = opened_study(storage, study)
+    found = common.opened_study(storage, study)
     if withdraw is not None:
         found.withdraw(withdraw)
-    entries = found.enqueued if what is None else found.enqueue(from_json("JSON", what))
+    entries = found.enqueued if what is None else found.enqueue(common.from_json("JSON", what))
     if as_json:
-        print_json([entry._asdict() for entry in entries])
+        common.print_json([entry._asdict() for entry in entries])
         return
     words = [settings(each.named, (), None) if isinstance(each.named, dict) else str(each.named) for each in entries]
     listed = [f"{each.number}: {text}{'' if each.whole else ', and the policy chooses the rest'}"
               for each, text in zip(entries, words, strict=True)]  # fmt: skip
-    echo("\n".join(listed) or "No point waits to be tried.")
+    common.echo("\n".join(listed) or "No point waits to be tried.")
 
 
-@study_command("Change the space of a study.")
+@common.study_command("Change the space of a study.")
 @click.argument("what", metavar="JSON")
 @click.option("--was", metavar="JSON", help="The value that each new parameter had so far.")
 @click.option("--context", "of_context", is_flag=True, help="The parameters are of contexts.")
-@json_option
+@common.json_option
 def widen(storage: str, study: str, what: str, was: str | None, *, of_context: bool, as_json: bool) -> None:
     """Change parameters of STUDY, or add some. Every trial so far still teaches.
 
@@ -166,28 +141,28 @@ def widen(storage: str, study: str, what: str, was: str | None, *, of_context: b
     """
     from ..algorithms.schema import parameter, within
 
-    tables = from_json("JSON", what)
+    tables = common.from_json("JSON", what)
     if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
         raise InvalidInput(f"`JSON` is {shown(tables)}: it must have a table for each parameter, by name.")
     read = {name: within(name, parameter, table) for name, table in tables.items()}
     given = {"context": read} if of_context else read
-    space = opened_study(storage, study).widen(was=from_json("--was", was), **given)
+    space = common.opened_study(storage, study).widen(was=common.from_json("--was", was), **given)
     if as_json:
-        print_json(to_plain(space))
+        common.print_json(to_plain(space))
     else:
-        echo("\n".join(f"{name}: {each!r}" for name, each in space.declared.items()))
+        common.echo("\n".join(f"{name}: {each!r}" for name, each in space.declared.items()))
 
 
-@study_command("Tell what came of a trial.", negative_numbers=True)
-@trial_argument
-@reward_argument(required=False)
-@constraint_option
-@plays_option
-@scatter_option
-@std_option
-@metric_option
+@common.study_command("Tell what came of a trial.", negative_numbers=True)
+@common.trial_argument
+@common.reward_argument(required=False)
+@common.constraint_option
+@common.plays_option
+@common.scatter_option
+@common.std_option
+@common.metric_option
 @click.option("--revise", is_flag=True, help="Correct an answer; the one before is kept.")
-@json_option
+@common.json_option
 def tell(
     storage: str, study: str, number: int | str, reward: Sequence[str], constraints: Sequence[float], plays: int | None,
     scatter: float | None, std: str | None, metrics: dict[str, float] | None, *, revise: bool, as_json: bool,
@@ -205,25 +180,25 @@ def tell(
         raise click.UsageError(f"Tell a REWARD, or --constraint values, or both.{missing}")
     if (plays is None) != (scatter is None) or (plays is not None and not reward):
         raise click.UsageError(TOGETHER)
-    found = opened_study(storage, study)
-    noise: Any = told_values(found, "std", std)
+    found = common.opened_study(storage, study)
+    noise: Any = common.told_values(found, "std", std)
     trial = found.tell(
         number, _told(found, reward, plays, scatter), constraints=list(constraints) or None,
         std=noise, metrics=metrics, revise=revise,
     )  # fmt: skip
-    print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
+    common.print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
 
-@study_command("Tell the reward of a point that was not asked for.", negative_numbers=True)
+@common.study_command("Tell the reward of a point that was not asked for.", negative_numbers=True)
 @click.argument("where", metavar="JSON")
-@reward_argument(required=True)
-@context_option
-@constraint_option
-@plays_option
-@scatter_option
-@std_option
-@metric_option
-@json_option
+@common.reward_argument(required=True)
+@common.context_option
+@common.constraint_option
+@common.plays_option
+@common.scatter_option
+@common.std_option
+@common.metric_option
+@common.json_option
 def add(
     storage: str, study: str, where: str, reward: Sequence[str], context: str | None, constraints: Sequence[float],
     plays: int | None, scatter: float | None, std: str | None, metrics: dict[str, float] | None, *, as_json: bool,
@@ -234,61 +209,61 @@ def add(
     """
     if (plays is None) != (scatter is None):
         raise click.UsageError(TOGETHER)
-    found = opened_study(storage, study)
-    known = {"context": from_json("--context", context)} if context is not None else {}
-    noise: Any = told_values(found, "std", std)
+    found = common.opened_study(storage, study)
+    known = {"context": common.from_json("--context", context)} if context is not None else {}
+    noise: Any = common.told_values(found, "std", std)
     trial = found.add(
-        from_json("JSON", where), _told(found, reward, plays, scatter), constraints=list(constraints) or None,
+        common.from_json("JSON", where), _told(found, reward, plays, scatter), constraints=list(constraints) or None,
         std=noise, metrics=metrics, **known,
     )  # fmt: skip
-    print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
+    common.print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
 
-@study_command("Tell that a trial will never have a reward.")
-@trial_argument
+@common.study_command("Tell that a trial will never have a reward.")
+@common.trial_argument
 @click.argument("reason")
 @click.option("--revise", is_flag=True, help="Take back an answer; it is kept.")
-@json_option
+@common.json_option
 def fail(storage: str, study: str, number: int | str, reason: str, *, revise: bool, as_json: bool) -> None:
     """Tell that trial NUMBER of STUDY failed, and why, in words."""
-    trial = opened_study(storage, study).fail(number, reason, revise=revise)
-    print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
+    trial = common.opened_study(storage, study).fail(number, reason, revise=revise)
+    common.print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
 
-@study_command("Tell that nobody works on a trial any more.")
-@trial_argument
+@common.study_command("Tell that nobody works on a trial any more.")
+@common.trial_argument
 @click.argument("reason")
-@json_option
+@common.json_option
 def abandon(storage: str, study: str, number: int | str, reason: str, *, as_json: bool) -> None:
     """Tell that nobody works on trial NUMBER of STUDY any more, and why, in words.
 
     It no longer counts as pending, and says nothing of its point. Its answer is taken all the same if it comes.
     """
-    trial = opened_study(storage, study).abandon(number, reason)
-    print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
+    trial = common.opened_study(storage, study).abandon(number, reason)
+    common.print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
 
-@study_command("Forget who a unit is.")
+@common.study_command("Forget who a unit is.")
 @click.argument("unit")
-@json_option
+@common.json_option
 def forget(storage: str, study: str, unit: str, *, as_json: bool) -> None:
     """Remove the link from UNIT to its trials of STUDY, which stay on record and still belong together."""
-    known = opened_study(storage, study).forget(unit)
+    known = common.opened_study(storage, study).forget(unit)
     if as_json:
-        print_json({"forgotten": known})
+        common.print_json({"forgotten": known})
     else:
-        echo(
+        common.echo(
             "Forgotten: nothing says any more whose the trials are."
             if known
             else "No trial is known to be of this unit."
         )
 
 
-@study_command("Tell a value of a trial that runs, and hear whether to go on.", negative_numbers=True)
-@trial_argument
+@common.study_command("Tell a value of a trial that runs, and hear whether to go on.", negative_numbers=True)
+@common.trial_argument
 @click.argument("step", type=int)
 @click.argument("value", type=float)
-@json_option
+@common.json_option
 def report(storage: str, study: str, number: int | str, step: int, value: float, *, as_json: bool) -> None:
     """Tell the VALUE of trial NUMBER of STUDY after a STEP of its evaluation. Prints "go on" or "stop".
 
@@ -298,37 +273,37 @@ def report(storage: str, study: str, number: int | str, step: int, value: float,
     from ..storage.trial import GOING
     from ..study.transaction import Failed
 
-    found = opened_study(storage, study)
+    found = common.opened_study(storage, study)
     told = found.inputs.report(step, value)
     (done,) = found.group_commit([lambda transaction: transaction.report(number, *told)[1]], seconds=1.0)
     if isinstance(done, Failed):
         raise done.error
     go_on = done in GOING
     if as_json:
-        print_json({"go_on": go_on, "verdict": done})
+        common.print_json({"go_on": go_on, "verdict": done})
     else:
-        echo("go on" if go_on else str(done))
+        common.echo("go on" if go_on else str(done))
 
 
-@study_command("Stop a trial that is not worth going on with.")
-@trial_argument
+@common.study_command("Stop a trial that is not worth going on with.")
+@common.trial_argument
 @click.argument("reason", required=False)
-@json_option
+@common.json_option
 def stop(storage: str, study: str, number: int | str, reason: str | None, *, as_json: bool) -> None:
     """Stop trial NUMBER of STUDY. Its reports stay, and it is never the best.
 
     REASON is in words. If it is left out, it is that of the study's rule.
     """
-    trial = opened_study(storage, study).stop(number, reason)
-    print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
+    trial = common.opened_study(storage, study).stop(number, reason)
+    common.print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
 
 LEASE = 3600.0  # seconds until other workers take a trial for abandoned
 
 
-@click.command(short_help="Join a study as a worker: ask, evaluate, tell.", context_settings=NEGATIVE_NUMBERS)
+@click.command(short_help="Join a study as a worker: ask, evaluate, tell.", context_settings=common.NEGATIVE_NUMBERS)
 @click.argument("storage")
-@click.argument("study", shell_complete=complete_study)
+@click.argument("study", shell_complete=common.complete_study)
 @click.argument("objective")
 @click.option("--trials", type=click.IntRange(min=1), required=True, help="Trials wanted in all, of all workers.")
 @click.option(
@@ -345,7 +320,7 @@ LEASE = 3600.0  # seconds until other workers take a trial for abandoned
     metavar="SECONDS",
     help="That an evaluation may take; then its trial fails.",
 )
-@with_error_sentences
+@common.with_error_sentences
 @handled(interrupt)
 def work(storage: str, study: str, objective: str, trials: int, lease: float, timeout: float | None) -> None:
     """Evaluate trials of STUDY until it has enough of them. Any number of workers may do so at once.
@@ -357,14 +332,18 @@ def work(storage: str, study: str, objective: str, trials: int, lease: float, ti
     from ..tuning.objective import TimeLimited
     from ..tuning.toml.evaluation import task_of
 
-    found = opened_study(storage, study)
+    found = common.opened_study(storage, study)
     task = task_of(found, objective, timeout=timeout)
     with ExitStack() as during:
         if isinstance(task, TimeLimited):
             during.enter_context(closing(task))
             task.start()
-        loop = Loop(found, task, trials=trials, ended=lambda trial: echo(repr(trial)), lease=Lease(lease, echo))
+        loop = Loop(
+            found, task, trials=trials, ended=lambda trial: common.echo(repr(trial)), lease=Lease(lease, common.echo)
+        )
         loop.run()
-    echo(f"Study {found.name!r} has {many(len(found.trials), 'trial')}, {loop.evaluated} of them evaluated here.")
+    common.echo(
+        f"Study {found.name!r} has {many(len(found.trials), 'trial')}, {loop.evaluated} of them evaluated here."
+    )
     if loop.refusal is not None:
         raise loop.refusal
