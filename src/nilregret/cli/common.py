@@ -75,6 +75,7 @@ ADVICE = {
     "range": "`nilregret widen` changes the range.",
     "cost": "Tell it by `nilregret tell --metric NAME=COST`, and with `--revise` where the reward is on record.",
     "by_yourself": "That is `nilregret ask` and `nilregret tell`.",
+    "named": "Parameters are named, as in an object of JSON.",
 }
 
 
