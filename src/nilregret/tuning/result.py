@@ -306,11 +306,13 @@ class Result(Generic[D]):
             lines += [f"best value: {briefly(best.reward)}, of trial {best.number} ({word})"]
             lines += [f"best at: {_place(best)}"]
             lines += [f"metrics there: {metrics_text(best.measured)}"] * bool(best.measured)
-            lines += self._posterior_mean(best)
+            mean = self._mean(best)
+            lines += [f"posterior mean there: {mean}"] * (mean is not None and mean.split()[0] != briefly(best.reward))
             lines += _doubts(self._certainty, noisy=self._noisy)
             if other.number != best.number:
-                said = f"recommended if noisy: {briefly(other.reward)}, of trial {other.number} (best posterior mean)"
-                lines += [said, f"recommended at: {_place(other)}"]
+                said = f"best posterior mean {self._mean(other) or ''}".rstrip()
+                lines += [f"recommended if noisy: trial {other.number}, {said}, told {briefly(other.reward)}"]
+                lines += [f"recommended at: {_place(other)}"]
         else:
             lines += ["best value: none yet" if self.feasible is None else "best value: none, as nothing was feasible"]
         if self._constrained:
@@ -344,16 +346,15 @@ class Result(Generic[D]):
             lines.append(f"best {', '.join(led)}: trial {trial.number} ({told}) at {_place(trial)}")
         return lines
 
-    def _posterior_mean(self, best: Trial[D]) -> list[str]:
-        """Returns a line about the posterior mean of the best trial, if it differs from the value as shown."""
+    def _mean(self, trial: Trial[D]) -> str | None:
+        """Returns the posterior mean of a trial and its standard deviation, or None if none is known."""
         if self.study.replica.query(answers_for_units):
-            return []
+            return None
         try:
-            mean, std = self.study.predict(best.point[None])
+            mean, std = self.study.predict(trial.point[None])
         except NoRegretError:  # The policy has no posterior, or only one under a context.
-            return []
-        text = briefly(float(mean[0]))
-        return [] if text == briefly(best.reward) else [f"posterior mean there: {text} +- {numeral(float(std[0]), 2)}"]
+            return None
+        return f"{briefly(float(mean[0]))} +- {numeral(float(std[0]), 2)}"
 
     @property
     def _constrained(self) -> bool:
