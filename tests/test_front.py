@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret.cli.overview import front_json, front_table
 from nilregret.errors import InvalidInput, TrialError
 from nilregret.plots.front_picture import front_title
 from nilregret.slots.pareto import Pareto
+from nilregret.study.terminal import plain
 
 SPACE = nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1))
 SEARCH = nr.slots.PointSearch(candidates=16, around=4, starts=1, evaluations=2)
@@ -250,9 +252,15 @@ def test_trials_that_are_left_out_as_noise_are_counted_and_without_noise_there_a
     }  # fmt: skip
     found = study.front_values()
     missing = best_as_told - {trial.number for trial in found.trials}
-    assert found.left_out == len(missing)
+    assert set(found.left_out) == missing
     assert bool(missing) == (noise is None)
-    assert bool(found.note) == bool(missing)
+    assert bool(found.note) == bool(missing) == any(f"({n}" in found.note for n in found.left_out)
+    heading, _, first, *_ = plain(front_table(front_json(study), wide=True)).split("\n")
+    values = (*found.trials[0].values, *found.mean[0].tolist())
+    headings = [f"{name}, {word}" for word in ("told", "mean") for name in study.policy.objective_names]
+    for name, value in zip(headings, values, strict=True):
+        end = heading.index(name) + len(name)
+        assert float(first[:end].split()[-1]) == pytest.approx(value, rel=1e-3)
     assert front_title(study, found).endswith(found.note)
     if noise == 0:
         assert {trial.number for trial in found.trials} == best_as_told

@@ -233,7 +233,7 @@ def test_the_front_is_that_of_a_study(client):
     assert client.get(f"{AT}/front")[1] == {
         "objectives": [{"name": name, "goal": goal} for name, goal in zip(NAMES, GOALS, strict=True)],
         "decisions": [], "mean": [], "std": [], "lower": [], "upper": [], "hypervolume": 0.0,
-        "reference": [None, None], "left_out": 0,
+        "reference": [None, None], "left_out": [],
     }  # fmt: skip
     told_all(client)
     study = answered(nr.Study(POLICY, goal=GOALS))

@@ -119,7 +119,7 @@ def objectives_json(study: Study) -> list[dict[str, str]]:
 
 
 def front_table(front: dict[str, Any], *, wide: bool | None = None) -> Table:
-    """Returns the front as a table: the posterior mean and the interval of each objective.
+    """Returns the front as a table: value told, posterior mean and interval of each objective.
 
     Args:
         front: as of `front_json`. `recommended` is the number of a trial, if there is one.
@@ -131,14 +131,15 @@ def front_table(front: dict[str, Any], *, wide: bool | None = None) -> Table:
     columns = [front[name] for name in ("trials", "mean", "lower", "upper")]
     rows = [
         [
-            trial["number"], trial.get("arm_name"), trial["parameters"] or trial["point"], *mean,
+            trial["number"], trial.get("arm_name"), trial["parameters"] or trial["point"], *trial["values"], *mean,
             *(f"{figure(a)} to {figure(b)}" for a, b in zip(lower, upper, strict=True)),
         ]
         for trial, mean, lower, upper in zip(*columns, strict=True)
     ]  # fmt: skip
     states = ["best" if trial["number"] == front.get("recommended") else "" for trial in front["trials"]]
-    ends = [f"{name}, between" for name in names]
-    return table(rows, ["trial", "arm", "at", *names, *ends], states=states, dispensable=ends[::-1], wide=wide)
+    told, means, ends = ([f"{name}, {word}" for name in names] for word in ("told", "mean", "between"))
+    least = [*ends[::-1], *told[::-1]]
+    return table(rows, ["trial", "arm", "at", *told, *means, *ends], states=states, dispensable=least, wide=wide)
 
 
 def front_facts(front: dict[str, Any]) -> list[tuple[str, object]]:

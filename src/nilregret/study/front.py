@@ -18,6 +18,7 @@ from .best import answered_trials, is_noisy, told_front, within_limits
 from .direction import AnyPolicy, AnyState, Goal, goals_in, signs_of, told_envelope
 
 LEAST_SHARE = 1e-6  # of the rounds, below which a point is not in a mix
+LISTED = 5  # most numbers of trials in a sentence
 
 
 class Front(NamedTuple):
@@ -33,7 +34,7 @@ class Front(NamedTuple):
             the values told if fits have found no noise.
         reference: the worst value of each objective that counts, `(k,)`: that of the policy, or one that follows from
             the answers. The volume is 0 without any answer.
-        left_out: number of trials that no other beats in the values told, and that are not on the front.
+        left_out: numbers of the trials that no other beats in the values told, and that are not on the front.
 
     If the policy says that values are exact, the means and bounds are the values told, and `std` is 0.
     """
@@ -45,13 +46,16 @@ class Front(NamedTuple):
     upper: Array
     hypervolume: float
     reference: Array
-    left_out: int = 0
+    left_out: tuple[int, ...] = ()
 
     @property
     def note(self) -> str:
-        """Number of trials that are left out though no other beats them as told, or an empty text."""
-        n, are = self.left_out, "is" if self.left_out == 1 else "are"
-        return f"by posterior means: {many(n, 'trial')} that no other beats as told {are} left out as noise" * bool(n)
+        """The trials that are left out though no other beats them as told, or an empty text."""
+        if not self.left_out:
+            return ""
+        n, are = len(self.left_out), "is" if len(self.left_out) == 1 else "are"
+        some = ", ".join(map(str, self.left_out[:LISTED])) + ", ..." * (n > LISTED)
+        return f"by posterior means: {many(n, 'trial')} ({some}) that no other beats as told {are} left out as noise"
 
 
 class Mix(NamedTuple):
@@ -159,13 +163,13 @@ def front_of(
     volume = hypervolume(means[found], corner) if len(found) else 0.0
     best = [each[i] for i in found]
     on = {trial.point.tobytes() for trial in best}
-    left_out = sum(trial.point.tobytes() not in on for trial in told_front(answered, goals))
+    beaten = (trial for trial in told_front(answered, goals) if trial.point.tobytes() not in on)
     if rule.exact and not is_noisy(answered):
         told = signs * means[found]
         bounds = told, np.zeros_like(told), told, told
     else:
         bounds = _shown(goals, cast(State, state), best)
-    return Front(best, *bounds, volume, signs * corner, left_out)
+    return Front(best, *bounds, volume, signs * corner, tuple(trial.number for trial in beaten))
 
 
 def compared(policy: AnyPolicy, state: State, trials: Iterable[Trial]) -> tuple[list[Trial], Array]:

@@ -378,7 +378,7 @@ class Queries(Generic[D]):
         """Returns the front of several objectives: the answered trials that no other one beats in the posterior means.
 
         A trial beats another one if it is at least as good in every objective, and better in one. Means are compared
-        since under noise values told by chance would hide good trials. `front_values().left_out` counts the trials that
+        since under noise values told by chance would hide good trials. `front_values().left_out` names the trials that
         no other one beats as told, and that are not on the front. Where fits have found no noise, the values told are
         compared. `nr.auto(..., noise=0)` says that there is none. Trials that violate a constraint are left out. Of
         several trials at one point, the earliest is returned. With one objective, the front is the best trial.

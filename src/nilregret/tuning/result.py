@@ -343,7 +343,7 @@ class Result(Generic[D]):
         for i, led in leads.items():
             trial = found.trials[i]
             told = ", ".join(f"{name} {briefly(value)}" for name, value in zip(names, trial.values or (), strict=True))
-            lines.append(f"best {', '.join(led)}: trial {trial.number} ({told}) at {_place(trial)}")
+            lines.append(f"best {', '.join(led)}: trial {trial.number} (told {told}) at {_place(trial)}")
         return lines
 
     def _mean(self, trial: Trial[D]) -> str | None:

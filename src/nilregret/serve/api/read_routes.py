@@ -246,7 +246,7 @@ async def front(service: Service, request: ParsedRequest) -> ASGIApp:
         return m.Front(
             replies.objectives_said(worker.stored), in_full(service, worker, [trial.number for trial in found.trials]),
             replies.rows(found.mean), replies.rows(found.std), replies.rows(found.lower), replies.rows(found.upper),
-            replies.finite(found.hypervolume), replies.listed(found.reference), found.left_out,
+            replies.finite(found.hypervolume), replies.listed(found.reference), list(found.left_out),
         )  # fmt: skip
 
     return json_of(await worker.read(seen))

@@ -567,7 +567,7 @@ class Front(Reply, frozen=True):
     reference: Annotated[
         list[float | None], Meta(description="A value of each objective, which is worse than the front.")
     ]
-    left_out: Annotated[int, Meta(description="Decisions that no other beats as told, left out as noise.")] = 0
+    left_out: Annotated[list[int], Meta(description="Numbers of those that no other beats as told, left out as noise.")]
 
 
 class Feasibility(Reply, frozen=True):
