@@ -5,7 +5,7 @@ import json
 from . import judged, watched
 from .events import DECISIONS, SQLITE
 
-STATE = 16.0  # MB that an open study on a continuous space may keep beyond what a new process needs for its record
+STATE = 7.0  # MB that an open study on a continuous space may keep beyond what a new process needs for its record
 SLOWER = 2.0  # times the processor time of a request in the first quarter
 MORE = {"files": 8, "threads": 8}  # in the second half of the life of a process
 

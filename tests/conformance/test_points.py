@@ -1,11 +1,13 @@
 """The posterior at points agrees with the dense reference, whatever happened to it."""
 
 import tracemalloc
+import weakref
 
 import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret.domains.search.boxes import PointSearch
 from nilregret.gp import (
     AveragedPoints,
     Bank,
@@ -16,6 +18,7 @@ from nilregret.gp import (
     triangle,
 )
 from nilregret.gp.choice import posterior_at_points
+from nilregret.policy.engines.points import PointEngine
 
 from ..marks import nightly
 from ..reference import Dense
@@ -55,6 +58,16 @@ def test_few_observations_take_little_memory():
         assert tracemalloc.get_traced_memory()[0] < 1_000_000  # 512 kB of it are 64 rows at the candidates
     finally:
         tracemalloc.stop()
+
+
+def test_predictions_at_candidates_end_with_their_posterior():
+    """A fit replaces the posterior, and rows at its candidates would stay for nothing."""
+    engine = PointEngine(nr.Box([0, 0], [1, 1]), None, PointSearch(), seed=0)
+    belief = PointBelief(PointPosterior(nr.Matern(2.5, 0.3), 2, 0.05))
+    engine.predict_candidates(belief, POINTS)
+    before = weakref.ref(engine._moments_of(belief.observed, POINTS))
+    del belief
+    assert before() is None
 
 
 def check(posterior, observations, tol=1e-8):

@@ -24,6 +24,7 @@ of the cost of a decision.
 
 from __future__ import annotations
 
+import weakref
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
@@ -454,12 +455,12 @@ class CandidateMoments:
     """Posterior mean and std at fixed points X, where V = L^{-1} k(U, X) grows by one row for each new point.
 
     Args:
-        posterior: posterior whose changes are followed from now on.
+        posterior: posterior whose changes are followed from now on, while somebody else keeps it.
         points: X, `(m, d)`.
     """
 
     def __init__(self, posterior: PointPosterior, points: Array) -> None:
-        self._posterior = posterior
+        self._posterior = weakref.proxy(posterior)
         self.points = points
         self._prior = posterior.kernel.diagonal(points)
         self._restart()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from typing import Any, Self, cast, final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +39,8 @@ MOST_DRAWS = 1000  # attempts to draw a uniform point that has not failed
 NEARLY = 0.01  # share of the diagonal: points so near to one that has only failed are not played
 LEAST_EXTENT = 1e-9  # of the points that keep known limits, as a share of a range
 SHORT = 1e-3  # rounds: the lengthscale in time of a function that is new in each round
+
+Standing = WeakKeyDictionary[PointPosterior, CandidateMoments]
 
 
 def in_time(kernel: Kernel, rate: float, columns: int) -> Kernel:
@@ -74,7 +77,8 @@ class PointEngine(Engine[PointBelief]):
         self.domain, self.context, self.search = domain, context, search
         self._seed, self._terms = seed, None if sketch is None else sketch(seed)
         self.failed: dict[bytes, Array] = {}
-        self._standing: dict[PointPosterior, CandidateMoments] = {}  # predictions at the candidates, by posterior
+        self._standing: Standing = WeakKeyDictionary()  # predictions at the candidates, by posterior; they end with it
+        self._followed = 0  # posteriors since all predictions were last dropped
         self._arms: dict[int, list[ArmColumns]] = {}  # columns that hold arms, by the number of columns of a row
         self._kernels = 1  # largest number of kernels of one output
         self._candidates: Array | None = None
@@ -356,9 +360,10 @@ class PointEngine(Engine[PointBelief]):
     def _moments_of(self, posterior: Any, points: Array) -> CandidateMoments:
         """Returns the predictions at the candidates that follow an exact posterior."""
         if posterior not in self._standing:
-            if len(self._standing) > 2 * self.outputs * self._kernels - 1:
-                self._standing = {}  # this drops posteriors that a fit or a restart has replaced
+            if self._followed > 2 * self.outputs * self._kernels - 1:
+                self._standing, self._followed = WeakKeyDictionary(), 0
             self._standing[posterior] = CandidateMoments(posterior, points)
+            self._followed += 1
         return self._standing[posterior]
 
     def _incumbents(self, belief: PointBelief, question: Question, view: PointRound) -> Array:
@@ -403,7 +408,7 @@ class PointEngine(Engine[PointBelief]):
 
     def copy(self) -> Self:
         """Returns an independent engine, which values its candidates anew."""
-        return independent(self, self.OWNED, fresh={"_standing": {}})
+        return independent(self, self.OWNED, fresh={"_standing": WeakKeyDictionary(), "_followed": 0})
 
 
 def make_engine(
