@@ -392,8 +392,25 @@ def test_a_parameter_that_is_not_active_has_no_slice():
     assert [one.axis.name for one in slices_of(study, centre_of(study), None)] == ["kind"]
     with pytest.raises(nr.NoRegretError, match="'depth', which does not vary at the best trial"):
         nr.plots.slices(study, parameters=["depth"])
+    with pytest.raises(nr.NoRegretError, match="Did you mean 'depth'"):
+        nr.plots.slices(study, parameters=["kind", "deth"])
+    assert "depth=0.5 where active" in [ax.get_title(loc="left") for ax in nr.plots.slices(study).axes]
     heights = [line.get_ydata() for line in nr.plots.parallel(study).axes[0].get_lines()]
     assert any(OFF in np.asarray(each) for each in heights)
+
+
+@pytest.mark.parametrize("arms", [False, True])
+def test_a_contour_over_a_parameter_and_its_own_condition_leaves_out_where_it_is_not_active(arms):
+    space = nr.Space(m=nr.Int(1, 4), depth=nr.when("m", [2, 3], nr.Float(0, 1)))
+    study = nr.Study(nr.auto(space.grid(5) if arms else space), seed=0, goal="minimize")
+    for m, depth in ((2, 0.25), (3, 0.75), (2, 1.0)):
+        study.add({"m": m, "depth": depth}, m + depth)
+    study.add({"m": 1}, 3.0)
+    for pair in (("m", "depth"), ("depth", "m")):
+        ax = nr.plots.contour(study, parameters=pair).axes[0]
+        z = np.ma.filled(ax.collections[0].get_array(), np.nan)
+        there = np.isfinite(z if pair[0] == "depth" else z.T).all(axis=1).tolist()
+        assert there == ([True, True] if arms else [False, True, True, False])
 
 
 def test_each_kind_of_model_has_slices():
@@ -560,7 +577,7 @@ def test_bad_arguments_are_told_apart():
             nr.plots.history(study, range=given)
     with pytest.raises(nr.NoRegretError, match="`interactive`"):
         nr.plots.history(study, interactive="yes")
-    with pytest.raises(nr.NoRegretError, match="'q', which does not vary"):
+    with pytest.raises(nr.NoRegretError, match="`parameters` is 'q': it must be one of 'x', 'y'"):
         nr.plots.slices(study, parameters=["q"])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
@@ -15,15 +16,16 @@ from ..domains.options import option_key, worded
 from ..domains.parameters import Choice, Int
 from ..storage.record import Trial
 from ..study.best import in_space
+from ..study.formatting import figure
 from ..study.function import Axis as ParameterAxis
-from ..study.function import Function, on_equalities, value_at
+from ..study.function import Function, axes, on_equalities, value_at
 from ..study.study import Study
 from .scene import Axis
 from .ticks import log_ticks
 
 MOST_OPTIONS = 12  # Options of a choice that are shown.
 LONG = 24  # Letters of all options beyond which their words are turned.
-MOST_LETTERS = 16
+MOST_LETTERS, MOST_IN_TITLE = 16, 40
 
 
 def places(axis: ParameterAxis, values: Sequence[Any], options: Sequence[Any]) -> Array:
@@ -138,6 +140,20 @@ def active_at(domain: Domain, points: Array, axes: Sequence[ParameterAxis]) -> n
     if counting is None:
         return np.ones(len(points), dtype=bool)
     return np.asarray(counting[:, [axis.columns.start for axis in axes]].all(axis=1))
+
+
+def assumed(study: Study, through: Place, points: Array) -> list[str]:
+    """Returns the values of parameters that are active at some points `(n, d)` but not at a place, a text or none."""
+    domain = study.policy.domain
+    known = {
+        axis.name: active_at(domain, np.concatenate([through.point[None], points]), [axis]) for axis in axes(domain)
+    }
+    found = {
+        axis.name: value_at(domain, points[known[axis.name][1:].argmax()], axis)
+        for axis in axes(domain)
+        if not known[axis.name][0] and known[axis.name].any()
+    }
+    return [fill(f"{figure(found)} where active", MOST_IN_TITLE)] if found else []
 
 
 def tried_along(study: Study, axis: ParameterAxis) -> tuple[list[Any], IndexArray]:

@@ -17,11 +17,11 @@ from ..domains.parameters import Choice
 from ..errors import InvalidInput
 from ..storage.record import Trial
 from ..study.function import Axis as ParameterAxis
-from ..study.function import active_axes, agrees, permitted, section, value_at
+from ..study.function import active_axes, agrees, axes, permitted, section, value_at
 from ..study.importance import importance
 from ..study.quantities import Quantity
 from ..study.study import Study
-from .along import Place, contexts_of, edges, faded, places, scale, seen_along
+from .along import Place, active_at, assumed, contexts_of, edges, faded, places, scale, seen_along
 from .base import BAND_LABELS
 from .curves_picture import stopped_marks, stopped_of
 from .drawing import draw
@@ -55,7 +55,8 @@ def contour(
     The pairs are those that interact most (`study.importance().pairs`). The left panel shows the posterior median. The
     right panel shows half the width of the central 68% of the posterior. White points are trials, faded the less the
     model thinks that they say about the section. Stopped trials are open marks. The star is the best trial. Cells that
-    break a known limit are empty. Of a mixture, ingredients that are not drawn share the rest as they do at the trial.
+    break a known limit, or where a parameter is not active, are empty. Of a mixture, ingredients that are not drawn
+    share the rest as they do at the trial.
 
     >>> import nilregret as nr
     >>> space = nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1))
@@ -103,7 +104,7 @@ def _pairs(
     if len(offered) < 2:
         raise InvalidInput(f"A contour needs two parameters that vary at the best trial, and there is {len(offered)}.")
     if parameters is not None:
-        chosen = chosen_axes(offered, parameters)
+        chosen = chosen_axes(offered, parameters, axes(of.study.policy.domain))
         if len(chosen) != 2 or chosen[0].name == chosen[1].name:
             raise InvalidInput(f"`parameters` must be two different names, not {parameters!r}.")
         return [(chosen[0], chosen[1])]
@@ -148,7 +149,12 @@ def contour_panels(
     trials = _trials(study, of, through, pair, (across, up))
     right, above = _wide_enough(scale(pair[0], across), x), _wide_enough(scale(pair[1], up), y)
     return (
-        Panel(marks=[Heat(x, y, median, word), *trials], x=right, y=above, title=names[0]),
+        Panel(
+            marks=[Heat(x, y, median, word), *trials],
+            x=right,
+            y=above,
+            title="\n".join([names[0], *assumed(study, through, points)]),
+        ),
         Panel(marks=[Heat(x, y, spread, names[1], True), *trials], x=right, y=above, title="uncertainty"),
     )
 
@@ -156,23 +162,21 @@ def contour_panels(
 def _of_grid(study: Study, through: Place, pair: tuple[ParameterAxis, ParameterAxis], count: int) -> Cells:
     domain = study.policy.domain
     points = section(domain, through.point, [(axis, axis.parameter.values(count)) for axis in pair])
-    wide = len(pair[0].parameter.values(count))
-    across, up = ([value_at(domain, each, axis) for each in some]
-                  for axis, some in zip(pair, (points[:wide], points[::wide]), strict=True))  # fmt: skip
-    kept = np.flatnonzero(permitted(domain, points))
+    across, up = (list(axis.parameter.values(count)) for axis in pair)
+    kept = np.flatnonzero(permitted(domain, points) & active_at(domain, points, pair))
     if not len(kept):
         raise InvalidInput(
             f"No point keeps the known limits for {pair[0].name} and {pair[1].name} beside the other parameters of the "
             "trial, so there is no contour.",
             advice="Ingredients of a mixture of two determine each other: `nr.plots.slices` draws one.",
         )
-    return across, up, points[kept], np.divmod(kept, wide)
+    return across, up, points[kept], np.divmod(kept, len(across))
 
 
 def _of_arms(study: Study, through: Place, pair: tuple[ParameterAxis, ParameterAxis]) -> Cells:
     """Returns the arms that agree with a place on all other parameters. At least half of the cells are arms."""
     domain = cast(Arms, study.policy.domain)
-    points = domain.points[agrees(domain, domain.points, through.point, pair)]
+    points = domain.points[agrees(domain, domain.points, through.point, pair) & active_at(domain, domain.points, pair)]
     (across, columns), (up, rows) = (_side(domain, points, axis) for axis in pair)
     if min(len(across), len(up)) < 2 or len(points) < FEWEST * len(across) * len(up):
         raise InvalidInput(

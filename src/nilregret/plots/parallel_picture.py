@@ -77,7 +77,8 @@ def parallel(
     study = study_of(source)
     several: Any = of if isinstance(of, list | tuple) else [of]
     beside = [each for each in (quantity(study, name) for name in several) if not each.objective]
-    axes = chosen_axes(axes_of_trials(study), parameters)
+    offered = axes_of_trials(study)
+    axes = chosen_axes(offered, parameters, offered)
     limits = numbers_drawn(study, None, range, label)[0].limits
     panel = parallel_panel(study, axes, limits, label, beside=beside)
     count = len(panel.x.ticks or ())

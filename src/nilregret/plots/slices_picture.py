@@ -21,10 +21,11 @@ from ..study.direction import has_channels, on_average
 from ..study.explanation import PosteriorBand
 from ..study.function import Axis as ParameterAxis
 from ..study.function import active_axes, line_through, value_at
+from ..study.function import axes as every
 from ..study.quantities import Quantity, quantity
 from ..study.study import Study
 from ..study.waiting import counted_from
-from .along import MOST_OPTIONS, Place, Seen, contexts_of, edges, faded, places, scale, seen_along, tried_along
+from .along import MOST_OPTIONS, Place, Seen, assumed, contexts_of, edges, faded, places, scale, seen_along, tried_along
 from .base import BAND_LABELS
 from .curves_picture import stopped_marks, stopped_of
 from .drawing import draw
@@ -54,6 +55,7 @@ class Slice:
         axis: the parameter.
         values: its values, n of them. Of a choice with many options, the best ones.
         left_out: number of options that are not shown.
+        assumed: the values of parameters that are active at some of the values only, in words, or none.
         quantiles: of the posterior at these values, `(7, n)`, for `LEVELS`. None for a constraint.
         band: posterior mean and bounds at these values.
         seen: answered trials in which the parameter is active, at most the latest 600.
@@ -68,6 +70,7 @@ class Slice:
     axis: ParameterAxis
     values: Sequence[Any]
     left_out: int
+    assumed: Sequence[str]
     quantiles: Array | None
     band: PosteriorBand
     seen: Seen
@@ -177,7 +180,7 @@ def slices_of(
             "coordinate only, so there is nothing to draw along.",
             advice="Grids have such arms, for example `Space(...).grid(9)`." if isinstance(domain, Arms) else "",
         )
-    axes = chosen_axes([axis for axis, *_ in lines if axis.name in several], parameters)
+    axes = chosen_axes([axis for axis, *_ in lines if axis.name in several], parameters, every(domain))
     return [_slice(study, of, through, axis, *several[axis.name]) for axis in axes]
 
 
@@ -191,7 +194,7 @@ def _slice(
     values = [values[i] for i in shown]
     asked, counts = tried_along(study, axis)
     return Slice(
-        axis=axis, values=values, left_out=len(points) - len(shown),
+        axis=axis, values=values, left_out=len(points) - len(shown), assumed=assumed(study, through, points[shown]),
         quantiles=None if found is None else found[:, shown],
         band=PosteriorBand(band.mean[shown], band.lower[shown], band.upper[shown], band.band),
         seen=seen, stopped=seen_along(study, of.function, through, [axis], stopped_of(of)),
@@ -286,9 +289,9 @@ def slice_panels(
         zero: list[Mark] = [Line(x.limits, [0.0, 0.0], "text", "the limit", 1.0, dashed=True)] if of.limited else []
         marks = zero + _model(one, low, high) + _counts(one, room) + _trials(one, of, room)
         marks += _centre(one, of, through, room)
-        note = f"best {len(one.values)} of {len(one.values) + one.left_out}" if one.left_out else ""
+        notes = [f"best {len(one.values)} of {len(one.values) + one.left_out}"] * bool(one.left_out)
         y = Axis(label="" if i % in_a_row else label, limits=room)
-        panels.append(Panel(marks=marks, x=x, y=y, title=note))
+        panels.append(Panel(marks=marks, x=x, y=y, title="\n".join([*notes, *one.assumed])))
     return panels
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from .._utils.checks import Array, integer, many, shown
+from .._utils.checks import Array, integer, many, one_of, shown
 from ..domains.domain import Space
 from ..errors import InvalidInput, TrialError
 from ..storage.record import Trial
@@ -246,8 +246,10 @@ def _listed(parameters: dict[str, object] | None, word: str, row: Array) -> str:
     return f"{word} [{figure(row.tolist())}]" if parameters is None else figure(parameters)
 
 
-def chosen_axes(offered: Sequence[ParameterAxis], names: Sequence[str] | None) -> list[ParameterAxis]:
-    """Returns the axes of these names, or all.
+def chosen_axes(
+    offered: Sequence[ParameterAxis], names: Sequence[str] | None, every: Sequence[ParameterAxis]
+) -> list[ParameterAxis]:
+    """Returns the axes of these names, or all that are offered of every axis of the domain.
 
     Raises:
         InvalidInput: a name is not among them.
@@ -257,6 +259,7 @@ def chosen_axes(offered: Sequence[ParameterAxis], names: Sequence[str] | None) -
     given = [names] if isinstance(names, str) else list(names)
     known = {axis.name: axis for axis in offered}
     for name in given:
+        one_of("parameters", name, [axis.name for axis in every])
         if name not in known:
             raise InvalidInput(
                 f"`parameters` has {shown(name)}, which does not vary at the best trial.",

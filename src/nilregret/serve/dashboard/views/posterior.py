@@ -312,7 +312,8 @@ def _slice_pictures(section: _Section, found: list[Slice]) -> list[Picture]:
 
 
 def _left_out(one: Slice) -> str:
-    return f" Drawn are the best {len(one.values)} of {len(one.values) + one.left_out}." if one.left_out else ""
+    said = f" Drawn are the best {len(one.values)} of {len(one.values) + one.left_out}." if one.left_out else ""
+    return said + "".join(f" It assumes {text}." for text in one.assumed)
 
 
 def _of_slice(section: _Section, one: Slice) -> str:
@@ -369,12 +370,15 @@ def _maps(section: _Section, pair: tuple[Axis, Axis]) -> list[Picture]:
 def _of_map(panel: Panel, over: str, *, low: bool) -> str:
     (heat,) = (mark for mark in panel.marks if isinstance(mark, Heat))
     row, column = np.unravel_index(int((np.nanargmin if low else np.nanargmax)(heat.z)), heat.z.shape)
-    name = f"{panel.title} of the {heat.label}" if not heat.uncertain else heat.label
+    title, *assumed = panel.title.split("\n", 1)
+    name = f"{title} of the {heat.label}" if not heat.uncertain else heat.label
     ends = f"from {short(float(np.nanmin(heat.z)))} to {short(float(np.nanmax(heat.z)))}"
     words = [side[int(i)] for side, i in zip(middles(panel), (column, row), strict=True)]
     where = f"{panel.x.label} {words[0]} and {panel.y.label} {words[1]}"
     extreme = "widest" if heat.uncertain else "lowest" if low else "highest"
-    return f"{name[0].upper()}{name[1:]} over {over}: {ends}, {extreme} at {where}."
+    return f"{name[0].upper()}{name[1:]} over {over}: {ends}, {extreme} at {where}." + "".join(
+        f" It assumes {text}." for text in assumed
+    )
 
 
 def _settings_of(study: Study, point: Array) -> dict[str, Any] | None:
