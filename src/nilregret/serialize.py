@@ -231,9 +231,8 @@ def _decoder(name: object) -> Callable[[dict[str, Any]], Any]:
             load()
     if name not in _DECODERS:
         raise InvalidInput(
-            f"Unknown type {shown(name)} in a description; known are {', '.join(sorted(_DECODERS))}."
-            f"{nearest(name, _DECODERS)} Usually it was written by a newer version, or a class of your own has not "
-            "been imported yet."
+            f"Unknown type {shown(name)} in a description.{nearest(name, _DECODERS)} Usually it was written by a newer "
+            "version, or is a class of your own: open the study in Python, after importing the class."
         )
     return _DECODERS[name]
 
