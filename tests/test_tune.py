@@ -308,6 +308,8 @@ def test_a_first_command_that_prints_no_answer_ends_the_run(folder, command, rea
     [
         (("trials = 12", "trials = 0"), "`trials` must be a whole number >= 1."),
         (("trials = 12", "trials = '12'"), "`trials` must be a whole number, and is a text."),
+        (("trials = 12", "trials = nan"), "`trials` must be a whole number, and is not whole."),
+        (("low = 0.0", "low = 1.0\nlgo = true"), "[parameters.x] there is no entry `lgo`. Did you mean `log`?"),
         (("trials = 12", "seconds = 0"), "`seconds` must be a number > 0.0."),
         (("trials = 12", ""), "the entry `trials` is missing"),
         (("trials = 12", "trials = 12\ntrails = 3"), "there is no entry `trails`. Did you mean `trials`?"),
@@ -345,7 +347,7 @@ def test_a_first_command_that_prints_no_answer_ends_the_run(folder, command, rea
         (("grid = 6", "grid = { y = 3 }"), "[grid] `per_dimension` names ['y']"),
         (("objective:score", "objective"), "write 'module:function'"),
         (("objective:score", "nothing_here:score"), "ModuleNotFoundError"),
-        (("objective:score", "objective:scorn"), "AttributeError"),
+        (("objective:score", "objective:scorn"), "the module 'objective' has no 'scorn'. Did you mean 'score'?"),
         (('function = "objective:score"', ""), "either `function` or `command`"),
         (('function = "objective:score"', 'command = "echo {z}"'), "names 'z'; the parameters are x, kind"),
         (('function = "objective:score"', 'command = "echo {x"'), "`command`"),

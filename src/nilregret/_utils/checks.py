@@ -49,8 +49,14 @@ IndexArray = npt.NDArray[np.intp]
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Returns a question with the known name most like a misspelt one, after a space, or an empty text."""
-    close = get_close_matches(name, list(known), n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    close = closest(name, known)
+    return f" Did you mean {close!r}?" if close else ""
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """Returns the known name most like a misspelt one, or None. One of the same letters comes first."""
+    close = get_close_matches(name, list(known))
+    return max(close, key=lambda each: sorted(each) == sorted(name), default=None)
 
 
 def shown(value: object, *, length: int = SHOWN) -> str:

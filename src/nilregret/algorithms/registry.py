@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import algorithms, kernels, slots, theory
+from .._utils.checks import nearest
 from ..domains.domain import D, Space
 from ..domains.search.boxes import PointSearch
 from ..errors import InvalidInput, exception_text
@@ -58,12 +59,16 @@ def imported(what: str, reference: str, module: str, name: str, folder: Path) ->
         del sys.modules[module]  # It is another module of this name, which the process imported before.
     importlib.invalidate_caches()  # The file may be newer than the list of its folder.
     try:
-        return getattr(importlib.import_module(module), name)
+        found = importlib.import_module(module)
+        if hasattr(found, name):
+            return getattr(found, name)
     except (Exception, SystemExit) as error:  # A module of the user may raise anything.
         raise InvalidInput(
             f"{what} {reference!r} could not be loaded from {folder}: {exception_text(error)}. The module must lie "
             "beside the TOML file or be installed, with everything it imports."
         ) from error
+    hint = nearest(name, [each for each in dir(found) if not each.startswith("_")])
+    raise InvalidInput(f"{what} {reference!r} could not be loaded: the module {module!r} has no {name!r}.{hint}")
 
 
 # Arguments of algorithms that no file sets, and why.

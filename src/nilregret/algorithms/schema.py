@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, reduce
@@ -13,8 +12,8 @@ from typing import Any, Literal, TypeVar, Union, final, get_args, get_origin, ge
 
 import msgspec
 
+from .._utils.checks import closest, shown
 from .._utils.checks import nearest as nearest
-from .._utils.checks import shown
 from .._utils.dataclass import dataclass, field
 from ..domains.conditions import Conditional, when
 from ..domains.parameters import Choice, Float, Int, Parameter
@@ -178,7 +177,7 @@ def in_words(message: str, table: str) -> str:
 
     message = re.sub(rf"Expected `({EACH}(?: \| {EACH})*)`", wanted, message)
     message = re.sub(rf", got `({EACH})`", lambda found: f", and is {kinds[found[1]]}", message)
-    message = message.replace("a whole number, and is a number", "a whole number, and has a fraction")
+    message = message.replace("a whole number, and is a number", "a whole number, and is not whole")
     message = re.sub(r"^Object missing required field (`.*?`)", r"the entry \1 is missing", message)
     return UNKNOWN.sub(r"there is no entry `\1`", message).replace("Invalid enum value", "it cannot be")
 
@@ -199,11 +198,11 @@ def convert(data: Any, kind: Any, place: str = "") -> Any:
         if unknown:
             structs = getattr(kind, "__args__", (kind,))
             fields = [name for struct in structs for name in struct.__struct_fields__]
-            close = difflib.get_close_matches(unknown.group(1), fields, n=1)
-            if unknown.group(1) in close:
+            close = closest(unknown.group(1), fields)
+            if unknown.group(1) == close:
                 message += ". It belongs at the top, outside that table"
             elif close:
-                message += f". Did you mean `{close[0]}`?"
+                message += f". Did you mean `{close}`?"
             else:
                 message += f". The entries are: {', '.join(dict.fromkeys(fields))}"
         raise InvalidInput(message if message.endswith("?") else f"{message}.") from None
