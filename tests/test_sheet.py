@@ -81,6 +81,15 @@ class TestAsking:
         narrow = nr.Box([0.10001], [0.10002])
         assert 0.10001 <= rounded(narrow, np.array([0.100014]), [], 1)[0] <= 0.10002
 
+    def test_constraints_cost_no_digits(self):
+        study = made(nr.Space(a=nr.Float(0, 100), b=nr.Float(0, 100)), constraints=1)
+        for _ in range(3):
+            for trial in study.sheet(4, digits=1).trials:
+                a, b = trial.parameters.values()
+                assert trial.enqueued
+                assert (a, b) == (round(a, 1), round(b, 1))  # The second digit where the first one is less sure.
+                study.tell(trial, (a - 60) ** 2 + (b - 30) ** 2, constraints=[(a + b - 110) / 50])
+
     def test_an_equality_costs_no_digits(self):
         recipe = nr.Mixture(cement=(250, 450), water=(140, 220), sand=(600, 900), gravel=(800, 1200), total=2350)
         space = nr.Space(mix=recipe, heat=nr.Float(5, 40), dose=nr.Float(0.01, 10, log=True))

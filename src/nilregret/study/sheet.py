@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from functools import partial
 from html import escape
 from io import StringIO
 from pathlib import Path
@@ -35,6 +36,7 @@ from ..domains.parameters import Choice, option_texts
 from ..errors import InvalidInput
 from ..policy.state import State
 from ..policy.trained_posterior import why_one_noise
+from ..slots.constraints import Mask
 from ..storage.trial import Trial
 from .direction import has_channels, paid_by
 from .function import Axis, axes, is_active, value_at
@@ -45,7 +47,8 @@ from .visits import Seen
 ENDINGS = (".csv", ".html")
 MOST_DIGITS = 12  # as many as a decoded value has
 AS_SURE = 0.99  # least share of the probability of the chosen point with which a rounded one satisfies constraints
-MOST_TRIED = 256  # ways to round a point up and down, of which the first inside of the limits is taken
+MOST_TRIED = 256  # ways to round a point up and down, of which those inside of the limits are kept
+MOST_JUDGED = 16  # of these, by the constraints
 PENDING = "The trials are pending: a sheet without a count is of those."
 RESERVED = {*OF_TRIALS, *REWARDS, *LOSSES, *ARMS, REMARKS, SHEET} - {STEPS}  # names of columns that are no parameter
 
@@ -221,36 +224,48 @@ def ask_rounded(calls: Transaction, seen: Seen | None, lease: float | None, digi
     if state is not None:
         context = None if seen is None else seen.by(calls.inputs, None)[0]
         decision = calls.preview(context)
-        point = rounded(calls.roster.policy.domain, decision.point, [trial.point for trial in calls.trials], digits)
-        if not np.array_equal(point, decision.point) and _is_as_safe(state, point, decision.point, context):
+        others = [trial.point for trial in calls.trials]
+        limited = has_channels(state.policy) and state.policy.constraint_count > 0
+        sure = partial(_as_sure, state, decision.point, context) if limited else None
+        point = rounded(calls.roster.policy.domain, decision.point, others, digits, sure)
+        if not np.array_equal(point, decision.point):
             calls.enqueue([point])
     return calls.ask(seen, None, lease)
 
 
-def _is_as_safe(state: State, point: Array, chosen: Array, context: Array | None) -> bool:
-    """Returns whether a point satisfies the constraints as surely as the one that the policy chose.
+def _as_sure(state: State, chosen: Array, context: Array | None, points: Array) -> Mask:
+    """Returns which points `(n, d)` satisfy the constraints as surely as the one that the policy chose, `(n,)`.
 
     A point next to a certified one may have no certificate (`Safe`).
     """
-    if not has_channels(state.policy) or not state.policy.constraint_count:
-        return True
-    before, after = state.certain(np.stack([chosen, point]), context)
-    return bool(after >= AS_SURE * before)
+    before, *after = state.certain(np.stack([chosen, *points]), context)
+    return np.asarray(after) >= AS_SURE * before
 
 
-def rounded(domain: Domain, point: Array, others: Sequence[Array], digits: int) -> Array:
+def rounded(
+    domain: Domain, point: Array, others: Sequence[Array], digits: int, fits: Callable[[Array], Mask] | None = None
+) -> Array:
     """Returns the nearest point `(d,)` with few digits that keeps the limits and was not tried, or the point itself.
 
     A range is rounded to the power of ten at or below 10**-digits of the range, a logarithmic one to that many digits.
-    More digits are taken if limits or earlier trials leave no such point.
+    More digits are taken if limits or earlier trials leave no such point, or if none fits.
+
+    Args:
+        domain: of the points.
+        point: the one to round.
+        others: points that were tried.
+        digits: at first.
+        fits: returns which points `(n, d)` may be taken, `(n,)`. None takes all.
     """
     known = {other.tobytes() for other in others}
     if isinstance(domain, Arms) or point.tobytes() in known:
         return point
     for more in range(digits, MOST_DIGITS + 1):
-        for found in itertools.islice(_roundings(domain, point, more), MOST_TRIED):
-            if len(keeping_limits(domain, found[None])) and found.tobytes() not in known:
-                return found
+        tried = itertools.islice(_roundings(domain, point, more), MOST_TRIED)
+        new = (each for each in tried if len(keeping_limits(domain, each[None])) and each.tobytes() not in known)
+        found = list(itertools.islice(new, 1 if fits is None else MOST_JUDGED))
+        if found and (fits is None or (judged := fits(np.stack(found))).any()):
+            return found[0 if fits is None else int(judged.argmax())]
     return point
 
 
