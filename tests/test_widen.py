@@ -270,6 +270,23 @@ def test_policies_of_all_kinds_go_on_when_trials_lie_outside(policy):
     assert all(study.explain(number).repeated for number in (7, 11, 12, 14, 15))  # on both sides of the change
 
 
+@pytest.mark.parametrize("low", [0.0, 0.9])
+@pytest.mark.parametrize(
+    "given",
+    [{"constraints": 1}, {"constraints": 1, "context": nr.Space(hour=nr.Float(0.0, 24.0))},
+     {"objectives": 2}, {"objectives": 2, "constraints": 1}],
+)  # fmt: skip
+def test_a_study_of_several_outputs_goes_on_with_and_without_pending_trials(given, low):
+    study = nr.Study(nr.auto(nr.Space(rate=nr.Float(0.5, 1.0)), parallel=2, **given), seed=1)
+    context = {"context": {"hour": 9.0}} if "context" in given else {}
+    for _ in range(3):
+        constraints = [-1.0] if "constraints" in given else None
+        study.tell(study.ask(**context), [1.0, 2.0] if "objectives" in given else 1.0, constraints=constraints)
+    study.widen(rate=nr.Float(low, 2.0))
+    for _ in range(2):  # The first decision has no pending points.
+        assert low <= study.ask(**context).parameters["rate"] <= 2.0
+
+
 def test_predictions_and_pictures_are_those_of_the_new_space():
     study = tuned(12)
     study.widen(**WIDER, momentum=nr.Float(0.0, 1.0), was={"momentum": 0.0})

@@ -457,6 +457,7 @@ def _diagonal(k: int, place: int) -> float:
 
 def within(space: Space, points: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Returns which points `(n, d)` are points of the space, `(n,)`: in all ranges, on steps, and at options."""
+    points = points.reshape(len(points), space.dimension)  # No points may have no columns.
     return np.asarray((np.abs(space.snap(points) - points) <= SAME_POINT).all(axis=1))
 
 
