@@ -8,6 +8,7 @@ import pytest
 import nilregret as nr
 from nilregret._utils.randomness import Draws
 from nilregret.evaluation.target import Choices, Probabilities
+from nilregret.study.definition import RULE
 
 from .test_evaluation import cautioned
 
@@ -101,6 +102,20 @@ def test_the_best_arm_is_flattered(clicks):
     with pytest.warns(nr.errors.NoRegretWarning, match="by means of the very log"):
         result = nr.evaluate(clicks, "best")
     assert result.value == nr.evaluate(clicks, 3).value
+
+
+def test_a_floor_makes_each_choice_possible_while_few_decisions_count():
+    now, policy = 0.0, nr.auto(nr.Arms(np.arange(9.0)[:, None])).using(explore=nr.slots.Uniform(0.1))
+    rule = {"deadline": 3600.0, "on_deadline": "reward", "default_reward": 0.0}
+    study = nr.Study(policy, propensities=True, clock=lambda: now, about={RULE: rule})
+    taken = {study.tell(study.ask(), 1.0).arm for _ in range(4)}
+    now = 3601.0
+    for _ in range(60):
+        study.ask()
+    with pytest.warns(nr.errors.NoRegretWarning, match="Wait: 60 decisions do not count yet") as said:
+        found = nr.evaluate(study, min({*range(9)} - taken))
+    assert found.overlap == 1.0
+    assert "None of the log's 4 decisions" in str(said[0].message)
 
 
 def test_exports_of_a_study_are_logs(clicks, tmp_path):

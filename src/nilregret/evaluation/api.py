@@ -314,8 +314,10 @@ def _evaluated(
     told = ~np.isnan(log.rewards)
     used, w, check = log.only(told, "without a reward"), weights[told], check_of(log, 0.01)
     scaled = (used.rewards - low) / span
-    largest = target.largest(least) if least is not None and _has_mean_1(weights, target, log) else None
-    overlap = 1.0 if largest is not None else _overlap(target, log)  # A floor under all choices leaves none out.
+    log = log if least is None else replace(log, least=least)
+    bound = None if least is None else target.largest(least)
+    largest = bound if _has_mean_1(weights, target, log, bound) else None
+    overlap = 1.0 if largest is not None else _overlap(target, log, bound)  # A floor under all choices leaves none out.
     interval = mean_interval(w, scaled, delta, largest=largest, units=used.units)
     own = mean_interval(np.ones(len(used)), scaled, delta, units=used.units)
     gain = gain_interval(w, scaled, delta, units=used.units)
@@ -354,9 +356,9 @@ def _of_model(log: Log, target: Target, *, delta: float, bounds: tuple[float, fl
     )  # fmt: skip
 
 
-def _has_mean_1(weights: Array, target: Target, log: Log) -> bool:
+def _has_mean_1(weights: Array, target: Target, log: Log, largest: float | None) -> bool:
     """Returns False if the log could not make all choices of the policy, so that a floor bounds nothing."""
-    return covered(weights, units=log.units) and bool((_possible(target, log) > 1.0 - ROUNDING).all())
+    return covered(weights, units=log.units, largest=largest) and bool((_possible(target, log) > 1.0 - ROUNDING).all())
 
 
 def _possible(target: Target, log: Log) -> Array:
@@ -366,7 +368,7 @@ def _possible(target: Target, log: Log) -> Array:
     )
 
 
-def _overlap(target: Target, log: Log) -> float | None:
+def _overlap(target: Target, log: Log, largest: float | None) -> float | None:
     """Returns the share of the policy's choices that the log could have made by what its record knows, or None.
 
     A row with propensity 1 could only have been what it was. In other rows each arm of then had a chance, unless it was
@@ -376,7 +378,7 @@ def _overlap(target: Target, log: Log) -> float | None:
         return None
     sure, chosen = log.propensities > 1.0 - ROUNDING, target.of(log.taken)
     found = float(np.where(sure, chosen, _possible(target, log)).mean())
-    return found if covered(chosen / log.propensities, found, units=log.units) else None
+    return found if covered(chosen / log.propensities, found, units=log.units, largest=largest) else None
 
 
 def _together(log: Log, more: Log | None) -> IndexArray | None:

@@ -11,13 +11,14 @@ from .._utils.dataclass import dataclass
 from .._utils.numerals import exact, numeral
 from ..study.visits import error_of_mean, sum_of_squares, visits
 from .estimators import Interval, bounded_interval
-from .log import Log
+from .log import WAITING, Log
 
 MOST_ACTIONS = 20  # whose weights are checked: the most frequent
 FEW = 30  # effective rows below which a result is said to rest on few
 LARGE_SHARE = 0.2  # of all weight in one row
 COVERED = 0.95  # share of a policy's choices that the log should cover
 UNLIKELY = 4.0  # standard errors
+UNSEEN = 1e-4  # probability below which a possible choice is not missing by chance
 BLOCKS, FEWEST = 10, 4  # most and fewest parts of the log whose levels are compared
 ROWS = 50  # of each part, at least
 TAKEN, SAID = 3, 10  # rows of an action that is there all the time, and effective rows, in each part
@@ -25,7 +26,12 @@ CREDIT = 0.2  # of the differences between the averages of actions: a smaller cr
 UNIFORM = "`explore=nr.slots.Uniform(0.1)`"
 FLOOR = f"Next time make some decisions at random: {UNIFORM}. A twentieth to a fifth of them is enough for most logs."
 MORE = "They are few altogether: log more of them."
-MISSING = "There is a floor already, but not under arms that were not there: evaluate the decisions in which they were."
+MISSING = (
+    "There is a floor already, but only under arms that could be played: not under retired ones, those that `among` "
+    "left out, and under contexts those that the same request had played (`count`). Evaluate decisions in which they "
+    "could be."
+)
+WAIT = "Wait: {} do not count yet, because their answers are still waited for."
 HIGHER = "There is a floor already: log more decisions, or raise it."
 
 
@@ -83,8 +89,15 @@ def check_of(log: Log, delta: float) -> PropensityCheck:
     return PropensityCheck(uniform, actions)
 
 
-def covered(weights: Array, share: float = 1.0, *, units: IndexArray | None = None) -> bool:
-    """Returns False if the log could make less than this share of the policy's choices, as a low mean weight shows."""
+def covered(
+    weights: Array, share: float = 1.0, *, units: IndexArray | None = None, largest: float | None = None
+) -> bool:  # fmt: skip
+    """Returns False if the log could make less than this share of the policy's choices, as a low mean weight shows.
+
+    If a floor bounds weights by `largest`, a log of few rows may have none of the choices by chance.
+    """
+    if largest is not None and not weights.any():
+        return bool((1.0 - 1.0 / largest) ** (len(weights) / visits(units)) > UNSEEN)
     return bool(weights.mean() + UNLIKELY * error_of_mean(weights, units) >= COVERED * share)
 
 
@@ -107,13 +120,15 @@ def cautions(
 
 def _overlap(log: Log, weights: Array, effective: float, overlap: float | None) -> str | None:
     n, total = len(log), float(weights.sum())
+    impossible = log.floored and (overlap is None or overlap < COVERED)
     if total == 0.0:
+        advice = MISSING if impossible else _advice(log)
         return (
             f"None of the log's {many(n, 'decision')} is one that the policy makes, so the log says nothing of its "
-            f"value: the estimate is that of the reward model, or missing. {FLOOR}"
+            f"value: the estimate is that of the reward model, or missing. {advice}"
         )
     known = overlap is not None and overlap < COVERED
-    if known or not covered(weights, units=log.units):
+    if known or (overlap is None and not covered(weights, units=log.units)):
         share = f"{overlap:.0%}" if known else f"some {total / n:.0%}"
         makes, wrong = ("ever makes", "") if known else ("makes often enough", ", or its propensities are too high")
         advice = MISSING if log.floored else FLOOR
@@ -128,7 +143,7 @@ def _overlap(log: Log, weights: Array, effective: float, overlap: float | None) 
         )
     if effective < FEW or weights.max() > LARGE_SHARE * total:
         count = n if log.units is None else len(np.unique(log.units))
-        advice = MORE if effective > count / 2 else HIGHER if log.floored else FLOOR
+        advice = MORE if effective > count / 2 and log.left_out.get(WAITING, 0) < n else _advice(log)
         of = "" if log.units is None else f" of {many(count, 'unit')}"
         return (
             f"The estimate rests on few {'units' if of else 'decisions'}: the {many(n, 'row')}{of} say as much as "
@@ -136,6 +151,12 @@ def _overlap(log: Log, weights: Array, effective: float, overlap: float | None) 
             f"{weights.max() / total:.0%} of all weight. {advice}"
         )
     return None
+
+
+def _advice(log: Log) -> str:
+    """Returns what gives the log more decisions of the policy."""
+    waiting = log.left_out.get(WAITING, 0)
+    return WAIT.format(many(waiting, "decision")) if waiting >= len(log) else HIGHER if log.floored else FLOOR
 
 
 def _wrong(check: PropensityCheck) -> str | None:
