@@ -386,6 +386,7 @@ def test_no_mix_of_two_or_three_points_earns_more_within_the_budgets(m):
     best = np.einsum("k,kn,kn", weights, shares, rewards)
     assert most <= best + 1e-9
     assert best - most < 0.05
+    np.testing.assert_allclose(best_shares(1e-10 * rewards, 1e9 * uses, weights), shares, atol=1e-9)  # in other units
     with pytest.raises(TrialError, match="No mix of the 3 points tried keeps the budget"):
         best_shares(rewards, uses + 1.0, weights)
 
@@ -406,6 +407,11 @@ def test_of_a_budget_the_best_point_is_one_that_keeps_it_in_the_mean():
         assert study.best().arm == arm
     with pytest.raises(InvalidInput, match="Only a budget that holds on average"):
         study.mix()
+    above = nr.Study(nr.gp_ucb(ARMS, KERNEL, noise=1.0, constraints=nr.OnAverage(noise=1.0, prior_mean=1.0)))
+    above.add([0.5], 1.0, constraints=[-0.1])
+    for query in (above.best, above.mix):
+        with pytest.raises(TrialError, match="as far as is known"):
+            query()
     under = nr.Study(nr.gp_ucb(ARMS, KERNEL, noise=0.1, context=nr.Arms([0.0, 1.0]), constraints=nr.OnAverage()))
     under.add([0.5], 1.0, context=[1.0], constraints=[-1.0])
     assert under.mix(context=[0.0]).shares.tolist() == [1.0]

@@ -52,6 +52,7 @@ def test_indices_of_a_sum_are_the_shares_of_its_variance():
 
 
 TRIANGLE = nr.Space(a=nr.Float(0, 1), b=nr.Float(0, 1)).where("a + b <= 1")
+BAND = nr.Space(a=nr.Float(0, 1), b=nr.Float(0, 1)).where("abs(a - b) <= 0.003")
 MIXTURE = nr.Space(recipe=nr.Mixture("a", "b", "c"), t=nr.Float(0, 1))
 
 
@@ -61,6 +62,7 @@ MIXTURE = nr.Space(recipe=nr.Mixture("a", "b", "c"), t=nr.Float(0, 1))
         (TRIANGLE, lambda x: x[:, 0] * x[:, 1], [1 / 3, 1 / 3], [2 / 3, 2 / 3]),
         (TRIANGLE, lambda x: x[:, 0], [1, 1 / 4], [1, 1 / 4]),
         (MIXTURE, lambda x: x[:, 0], [1, 1 / 4, 1 / 4, 0], [1, 1 / 4, 1 / 4, 0]),
+        (BAND, lambda x: x[:, 0] - x[:, 1], [0, 0], [1, 1]),
     ],
 )
 def test_indices_under_limits_are_those_of_the_permitted_points(space, f, first, total):

@@ -108,6 +108,14 @@ def test_rounded_amounts_are_moved_to_the_total(made, given, taken):
     assert study.best().number == 0
 
 
+def test_rounded_amounts_keep_the_other_limits_that_they_kept():
+    space = nr.Space(recipe=nr.Mixture("a", "b", "c")).where("a <= 0.5", "b + c >= 0.2")
+    study = nr.Study(nr.auto(space))
+    amounts = study.add({"a": 0.5, "b": 0.3, "c": 0.195}, 9.0).parameters
+    assert [*amounts.values()] == pytest.approx([0.5, 0.3 * 0.5 / 0.495, 0.195 * 0.5 / 0.495])
+    assert study.best().number == 0
+
+
 def test_amounts_that_miss_the_total_are_refused(tmp_path):
     study = nr.Study(nr.auto(nr.Space(recipe=nr.Mixture("a", "b", "c"))))
     row = {"a": 0.5, "b": 0.3, "c": 0.17}

@@ -25,7 +25,7 @@ else:
 
     def dataclass(**options: bool) -> Any:
         """Returns a class decorator that does what `dataclasses.dataclass` does."""
-        later = options.get("frozen") and not options.get("slots")
+        later = options.get("frozen") and not any(options.get(each) for each in ("slots", "order"))
         return partial(_decorated, options=options) if later else standard(**options)
 
 

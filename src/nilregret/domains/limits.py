@@ -129,7 +129,7 @@ class Limits:
     def balanced(self, point: Array) -> Array:
         """Returns a given point `(d,)` on the equalities, to which rounded amounts are moved.
 
-        Amounts change in proportion, so those of 0 stay.
+        Amounts change in proportion, so those of 0 stay. Other limits that the given point keeps are kept.
 
         Raises:
             InvalidInput: it misses an equality by more than a hundredth of its total.
@@ -146,11 +146,17 @@ class Limits:
                     f"The parameters of the limit {shown(text)} {what}. Up to {most:.2g} is taken as rounding. Usually "
                     "an amount is missing or wrong."
                 )
-        return self._moved(point) if missed else point
+        (A, b), (C, most) = (
+            found or (np.zeros((0, len(point))), np.zeros(0)) for found in (self.equalities, self.linear)
+        )
+        held, moved = C @ point <= most + ROUNDING, self._moved(point, A, b) if missed else point
+        while (passed := held & (C @ moved > most + ROUNDING)).any():  # At their bound these stay.
+            A, b, held = np.concatenate([A, C[passed]]), np.concatenate([b, most[passed]]), held & ~passed
+            moved = self._moved(point, A, b)
+        return moved
 
-    def _moved(self, point: Array) -> Array:
-        """Returns the point `(d,)` on the equalities to which amounts within their ranges change in proportion."""
-        A, b = self.equalities or (np.zeros((0, len(point))), np.zeros(0))
+    def _moved(self, point: Array, A: Array, b: Array) -> Array:
+        """Returns the point `(d,)` on A u = b to which amounts within their ranges change in proportion."""
         weights = np.zeros(len(point))
         for name, at in self.columns.items():
             if (parameter := self.parameters[name]).real and A[:, at].any():

@@ -254,10 +254,13 @@ def keeping(policy: AnyPolicy, state: AnyState, answered: list[Trial]) -> list[T
     Raises:
         TrialError: there is none.
     """
-    inside = state.inside(answered) if has_budget(policy) else None
-    if inside is None or not inside.any():
-        answered = satisfying(answered)
-        inside = state.inside(answered)
+    answered = answered if has_budget(policy) else satisfying(answered)
+    inside = state.inside(answered)
+    if has_budget(policy) and inside is not None and not inside.any():
+        raise TrialError(
+            "At no point tried is the expected use within the budget, as far as is known, so there is no best one. Go on "
+            "asking."
+        )
     return list(compress(answered, inside)) if inside is not None and inside.any() else answered
 
 

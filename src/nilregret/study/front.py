@@ -17,6 +17,7 @@ from ..theory.fronts import hypervolume, non_dominated, reference_point
 from .best import answered_trials, is_noisy, told_front, within_limits
 from .direction import AnyPolicy, AnyState, Goal, goals_in, signs_of, told_envelope
 
+TINY = 1e-300  # Against a division by zero.
 LEAST_SHARE = 1e-6  # of the rounds, below which a point is not in a mix
 LISTED = 5  # most numbers of trials in a sentence
 
@@ -34,7 +35,8 @@ class Front(NamedTuple):
             the values told if fits have found no noise.
         reference: the worst value of each objective that counts, `(k,)`: that of the policy, or one that follows from
             the answers. The volume is 0 without any answer.
-        left_out: numbers of the trials that no other beats in the values told, and that are not on the front.
+        left_out: numbers of the trials that no other beats in the values told, and that are not on the front. Points that
+            the posterior takes for infeasible do not count.
 
     If the policy says that values are exact, the means and bounds are the values told, and `std` is 0.
     """
@@ -127,6 +129,7 @@ def best_shares(rewards: Array, uses: Array, weights: Array) -> Array:
     kept = [np.flatnonzero(non_dominated(np.column_stack([rewards[c], *-uses[:, c]]))) for c in range(k)]
     context, at = np.repeat(np.arange(k), [*map(len, kept)]), np.concatenate(kept)
     gain, use = weights[context] * rewards[context, at], weights[context] * uses[:, context, at]
+    gain, use = (each / (np.abs(each).max(axis=-1, keepdims=True) + TINY) for each in (gain, use))  # free of units
     found = linprog(-gain, use, np.zeros(len(use)), np.arange(k)[:, None] == context, np.ones(k))
     if found.x is None:
         raise TrialError(

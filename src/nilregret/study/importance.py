@@ -130,15 +130,24 @@ class Factors:
         return np.stack(blocks), np.stack(ranks)
 
     def _redrawn(self, rows: Array, factor: Factor, rng: Draws) -> Array:
-        """Returns rows with another value of a factor that keeps the limits, or the same where none is found."""
+        """Returns rows with another value of a factor that keeps the limits, or the same where none is found.
+
+        The range of a real coordinate ends at refused values on either side of the row's own. If the permitted values
+        are an interval, draws are uniform on it however narrow it is (Neal 2003, Slice sampling, section 4.1).
+        """
         result, left = rows.copy(), np.arange(len(rows))
+        low, high = np.zeros(len(rows)), np.ones(len(rows))
+        here = (rows[:, factor.columns[0]] - factor.low) / ((factor.high - factor.low) or 1.0)
         for _ in range(TRIES):
-            tried = rows[left]
-            tried[:, factor.columns] = factor.at(rng.random(len(left)))
+            tried, shares = rows[left], low[left] + rng.random(len(left)) * (high - low)[left]
+            tried[:, factor.columns] = factor.at(shares)
             kept = self._domain.limits.holds(self.split(tried)[0])
-            result[left[kept]], left = tried[kept], left[~kept]
+            result[left[kept]], left, shares = tried[kept], left[~kept], shares[~kept]
             if not len(left):
                 break
+            if factor.values is None:
+                below = shares < here[left]
+                low[left[below]], high[left[~below]] = shares[below], shares[~below]
         return result
 
 
