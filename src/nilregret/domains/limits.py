@@ -146,12 +146,11 @@ class Limits:
                     f"The parameters of the limit {shown(text)} {what}. Up to {most:.2g} is taken as rounding. Usually "
                     "an amount is missing or wrong."
                 )
-        (A, b), (C, most) = (
-            found or (np.zeros((0, len(point))), np.zeros(0)) for found in (self.equalities, self.linear)
-        )
-        held, moved = C @ point <= most + ROUNDING, self._moved(point, A, b) if missed else point
-        while (passed := held & (C @ moved > most + ROUNDING)).any():  # At their bound these stay.
-            A, b, held = np.concatenate([A, C[passed]]), np.concatenate([b, most[passed]]), held & ~passed
+        none = np.zeros((0, len(point))), np.zeros(0)
+        (A, b), (C, ends) = self.equalities or none, self.linear or none
+        held, moved = C @ point <= ends + ROUNDING, self._moved(point, A, b) if missed else point
+        while (passed := held & (C @ moved > ends + ROUNDING)).any():  # These stay at their bound.
+            A, b, held = np.concatenate([A, C[passed]]), np.concatenate([b, ends[passed]]), held & ~passed
             moved = self._moved(point, A, b)
         return moved
 

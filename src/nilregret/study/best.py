@@ -258,8 +258,8 @@ def keeping(policy: AnyPolicy, state: AnyState, answered: list[Trial]) -> list[T
     inside = state.inside(answered)
     if has_budget(policy) and inside is not None and not inside.any():
         raise TrialError(
-            "At no point tried is the expected use within the budget, as far as is known, so there is no best one. Go on "
-            "asking."
+            "At no point tried is the expected use within the budget, as far as is known, so there is no best one. Go "
+            "on asking."
         )
     return list(compress(answered, inside)) if inside is not None and inside.any() else answered
 

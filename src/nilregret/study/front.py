@@ -35,8 +35,8 @@ class Front(NamedTuple):
             the values told if fits have found no noise.
         reference: the worst value of each objective that counts, `(k,)`: that of the policy, or one that follows from
             the answers. The volume is 0 without any answer.
-        left_out: numbers of the trials that no other beats in the values told, and that are not on the front. Points that
-            the posterior takes for infeasible do not count.
+        left_out: numbers of the trials that no other beats in the values told, and that are not on the front. Points
+            that the posterior takes for infeasible do not count.
 
     If the policy says that values are exact, the means and bounds are the values told, and `std` is 0.
     """
