@@ -179,6 +179,7 @@ def test_a_write_that_fails_loses_nothing(url, monkeypatch):
         ("studies.db", "must be a URL"),
         ("sqlite://", "names no file"),
         ("sqlite:///:memory:", "names no file"),
+        ("sqlite:///two.db#x", "storage='sqlite:///two.db' with name='x'"),
         ("sqlite+aiosqlite:///x.db", "only SQLite and PostgreSQL"),
         ("mysql://host/x", "only SQLite and PostgreSQL"),
         ("postgresql://host:port/x", "no URL of a database"),

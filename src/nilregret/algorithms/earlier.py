@@ -115,7 +115,10 @@ def _of_storage(path: str) -> list[Source]:
     from ..storage.sql import opened  # slow to import, and most policies have no earlier studies
 
     url, _, name = path.partition("#")
-    storage = opened(url_of(url), make=False)
+    try:
+        storage = opened(url_of(url), make=False)
+    except InvalidInput as error:
+        raise InvalidInput(error.what.replace("`storage`", "`like`", 1), advice=error.advice) from error
     try:
         return _of_names(storage, [name] if name else storage.names())
     finally:

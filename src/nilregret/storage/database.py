@@ -245,6 +245,9 @@ def file_of(url: object, *, make: bool) -> Path:
         raise InvalidInput(f"`storage` {shown(url)} cannot be used: {error.strerror}. Choose another name.") from error
     if not folder:
         raise InvalidInput(f"`storage` is in the folder {str(path.parent)!r}, which does not exist: make it first.")
+    if not there and any(each in path.name for each in (".db#", ".sqlite#", ".sqlite3#")):
+        file, _, name = str(url).rpartition("#")
+        raise InvalidInput(f"`storage` is {shown(url)}: give the study apart, storage={file!r} with name={name!r}.")
     if not make and not there:
         raise InvalidInput(f"`storage` {url!r}: there is no such file.")
     if there and not regular:
