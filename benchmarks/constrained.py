@@ -1,6 +1,7 @@
 """Constraints with posteriors of their own, in the three worlds: how much is violated, and what it costs.
 
-    python benchmarks/constrained.py [every-round|average|safe|certificates|wrong|degrees|slopes|machines|cost ...]
+    python benchmarks/constrained.py
+        [every-round|average|safe|certificates|wrong|degrees|slopes|machines|budgets|cost ...]
         --runs 4 --first-seed 0 [--rounds N] --side 121
 
 - every-round: Shi & Eryilmaz's problem of section E.1 on `--side` x `--side` arms, T = 340: sum of the positive parts
@@ -18,6 +19,7 @@
   lengthscale, on a line and a square, T = 30. A refuted run plays `start` for the rest.
 - machines: `Safe(slope=)` without a grid on the heater and the milling machine of the pages and on a machine of six
   parameters, T = 40: shares of the best safe reward, against no steps and random certified points.
+- budgets: `auto` under `OnAverage` with the warp of rewards and without, T = 150, on arms and on a line.
 - cost: the time of a run of E.1, T = 350, half the arms a side, by rule, over that of IGP-UCB on the reward alone. At
   the end the re-scored posterior is compared with one made afresh of the re-scored targets.
 """
@@ -29,7 +31,7 @@ from functools import partial
 
 import bench
 import numpy as np
-from constrained_parts import machines, slopes
+from constrained_parts import budgets, machines, slopes
 from scipy.ndimage import label
 from scipy.optimize import linprog
 
@@ -398,6 +400,7 @@ def main(given):
         "degrees": lambda: degrees(seeds),
         "slopes": lambda: slopes.report(seeds, given.rounds or 30),
         "machines": lambda: machines.report(seeds, given.rounds or 40),
+        "budgets": lambda: budgets.report(seeds, given.rounds or 150),
         "cost": lambda: cost(seeds, given.rounds or 350, given.side // 2 + 1),
     }
     for name in given.parts or parts:

@@ -456,6 +456,8 @@ def test_constraints_hold_in_the_sense_that_is_asked_for(domain, sense):
         else:
             assert policy.refit is not None
             assert policy.constraints.kernel == nr.auto(domain, constraints=1).constraints.kernel
+    if made.refit is not None:  # A budget weighs mean rewards, which ranks do not keep.
+        assert made.refit.warp == ("none" if sense.on_average else "half-rank")
 
 
 def test_a_count_of_constraints_is_every_round():

@@ -15,6 +15,7 @@ NEEDS_PEER = {"boxes.py"}  # BoTorch, which is too large for a test run
 PRINTED = {  # by a command with a small budget
     "constrained.py --runs 1 --rounds 24 --side 9": "same: yes",
     "constrained.py slopes --runs 2 --rounds 6": "fine square, slope x 1, caution 1: ",
+    "constrained.py budgets --runs 2 --rounds 6": "a cliff of 30, arms      0.1",
     "constrained.py machines --runs 1 --rounds 4": "six      auto      x 2",
     "asks.py --seeds 1 --sizes 20 --asks 4 --example 5 --repeats 1 --long 40": "ms of a decision",
     "fit.py --regret 1 --rounds 9": "regret of rounds 201 to 9",

@@ -157,7 +157,7 @@ def auto(
     | kernel | `kernel_for`: Matern-5/2, a lengthscale for each parameter | "Kernels" |
     | refit | every third answer, then ever more rarely | "Fits" |
     | | on boxes and in spaces lengthscales vary about a shared one (`prior="related"`) | "Jagged objectives" |
-    | | rewards below the median count by rank (`warp="half-rank"`), without contexts | "Outliers" |
+    | | rewards below the median count by rank (`warp="half-rank"`), not with contexts or `nr.OnAverage` | "Outliers" |
     | score | `ExpectedImprovement` on the best posterior mean; `UpperConfidenceBound` with contexts | "Scores" |
     | | on arms without constraints `RandomisedBound`, upper bounds of a width that is drawn | docs/recommended.md |
     | search | Sobol candidates, mutations of the five best, gradients; parabolas in up to 3 real columns | "Searches" |
@@ -281,7 +281,7 @@ def auto(
         explore=_explore(domain, context, budget, parallel, limited=limited and context is None, leaves=leaves),
         pending=pending, constraints=_constraints(count, domain, context),
         search=_search(domain, context, limited=limited, several=parallel > 1),
-        refit=_fits(domain, context, is_known=is_known, limited=limited), reward=kind,
+        refit=_fits(domain, context, part, is_known=is_known, limited=limited), reward=kind,
     )  # fmt: skip
     policy = _by_exposure(_with_models(policy, world, answers), kind, answers) if by_models else policy
     return _with_rules(policy, like, constraints=rules, pruning=pruning, slate=slate)
@@ -545,8 +545,12 @@ def _constraints(count: int, domain: Domain, context: Domain | None) -> Constrai
     )
 
 
-def _fits(domain: Domain, context: Domain | None, *, is_known: bool, limited: bool) -> Refit:
-    warp, noise = "half-rank" if context is None else "none", "given" if is_known else "unknown"
+def _fits(
+    domain: Domain, context: Domain | None, part: Constraints | None, *, is_known: bool, limited: bool
+) -> Refit:  # fmt: skip
+    # A budget on average weighs mean rewards against mean uses, which ranks do not keep.
+    bends = context is None and not (part is not None and part.on_average)
+    warp, noise = "half-rank" if bends else "none", "given" if is_known else "unknown"
     # The prior was compared where it is taken.
     prior = "hvarfner" if limited or context is not None or isinstance(domain, Arms) else "related"
     return Refit(every=3, growth=0.1, warp=warp, noise=noise, prior=prior)
