@@ -185,9 +185,11 @@ class TestReading:
         study = made(constraints=1)
         sheet = study.sheet(3)
         cells = {
-            (0, "value"): f"1{decimal}5",
-            (0, "constraints.0"): "-1",
-            (0, "std"): f"0{decimal}25",
+            (0, "kind"): f"  {sheet.rows[0][sheet.columns.index('kind')]} ",
+            (0, "value"): f" 1{decimal}5 ",
+            (0, "constraints.0"): "\u00a0-1",
+            (0, "std"): f"0{decimal}25 ",
+            (1, "value"): "  ",
             (2, "value"): "failed",
             (2, "remarks"): "burnt",
         }

@@ -184,6 +184,7 @@ def real(value: object) -> float | None:
 def written(text: str) -> float | None:
     """Returns the number that a text holds, as people and files write it, or None. It may be NaN or infinite."""
     try:
+        text = text.strip()  # Of blanks that are not ASCII, too.
         return float(text) if text.isascii() and "_" not in text else None  # `float` also reads 1_000 and other digits
     except ValueError:
         return None

@@ -7,6 +7,7 @@ CSV is written here too, in the one form that a spreadsheet does not compute.
 | separator of a CSV file | comma, semicolon or tab, the one with which the first line has most columns |
 | decimal commas | in files that separate by semicolons or tabs. Decimal points beside them are refused |
 | a text that begins with `'` and then `=`, `+`, `-` or `@` | without the `'`, as `csv_cell` wrote it |
+| numbers | without blanks around them |
 | names of columns | without blanks around them, in any capitalisation |
 | columns without a name | not at all: the index of a data frame |
 """
@@ -124,7 +125,7 @@ class Table:
     def number(self, column: str, row: int, *, boolean: bool = True) -> float | None:
         """Returns the number in a cell, or None if the cell is empty. True is 1 in answers, and no number in points."""
         value = self.columns[column][row]
-        if is_missing(value):
+        if is_missing(value) or (isinstance(value, str) and not value.strip()):
             return None
         as_float = (bool, np.bool_, Decimal) if boolean else Decimal
         found = float(value) if isinstance(value, as_float) else number_in(value)
@@ -462,7 +463,7 @@ def _with_points(columns: dict[str, list[str]], called: str) -> dict[str, list[s
     found = {}
     for kind in (DECIMAL_COMMA, DECIMAL_POINT):
         numbers = ((name, text) for name, column in columns.items() if all(map(_is_number, column)) for text in column)
-        found[kind] = next(((name, text) for name, text in numbers if kind.match(text)), None)
+        found[kind] = next(((name, text) for name, text in numbers if kind.match(text.strip())), None)
     comma, point = found[DECIMAL_COMMA], found[DECIMAL_POINT]
     if comma and point:
         raise InvalidInput(
@@ -475,10 +476,11 @@ def _with_points(columns: dict[str, list[str]], called: str) -> dict[str, list[s
 
 
 def _with_point(text: str) -> str:
-    return text.replace(",", ".") if DECIMAL_COMMA.match(text) else text
+    return text.replace(",", ".") if DECIMAL_COMMA.match(text.strip()) else text
 
 
 def _is_number(text: str) -> bool:
+    text = text.strip()
     return not text or bool(NUMBER.match(text) or DECIMAL_COMMA.match(text))
 
 

@@ -478,7 +478,9 @@ class Reader:
         cell = self._table.columns[column][i]
         if is_missing(cell) and (self._table.texts or cell != ""):
             return None
-        place = option_place(parameter, cell, texts=self._table.texts)
+        said = (cell, cell.strip()) if isinstance(cell, str) else (cell,)
+        places = (option_place(parameter, each, texts=self._table.texts) for each in said)
+        place = next((each for each in places if each is not None), None)
         if place is None and parameter.unknown:
             return cell
         if place is None:

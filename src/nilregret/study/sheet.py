@@ -239,7 +239,7 @@ def _as_sure(state: State, chosen: Array, context: Array | None, points: Array) 
     A point next to a certified one may have no certificate (`Safe`).
     """
     before, *after = state.certain(np.stack([chosen, *points]), context)
-    return np.asarray(after) >= AS_SURE * before
+    return np.array([each >= AS_SURE * before for each in after])
 
 
 def rounded(
