@@ -152,7 +152,7 @@ def test_a_study_without_reports_is_of_format_1(tmp_path):
         (-1, 0.1, "`step` is -1"),
         (1.5, 0.1, "`step` must be a whole number"),
         (True, 0.1, "`step` must be a whole number, not True"),
-        (6, 0.1, r"`step` is 6, and a trial has 5 steps .*too low.* keeps its `steps`: begin another"),
+        (6, 0.1, r"`step` is 6, and a trial has 5 steps .*too low.* Report 5 at most, or begin another study"),
         (3, float("nan"), "`value` is nan.*"),
         (3, 1e300, "`value` is 1e300: it must lie"),
         (3, "much", "`value` must be a number, not 'much' .*stays on record"),

@@ -184,7 +184,8 @@ class Inputs:
         if rule.steps is not None and at > rule.steps:
             raise InvalidInput(
                 f"`step` is {at}, and a trial has {many(rule.steps, 'step')} (`steps`). Usually `steps` was set too "
-                "low, or the steps are counted in other units. A study keeps its `steps`: begin another."
+                f"low, or the steps are counted in other units. Report {rule.steps} at most, or begin another study "
+                "with more: this one keeps its `steps`."
             )
         try:
             found = outcome("value", value, low=-LARGEST_REWARD, high=LARGEST_REWARD)

@@ -437,8 +437,8 @@ def malformed(trial: Trial, outcome: Outcome) -> str:
     end = "" if reason.endswith(("?", ".")) else "."
     return (
         f"The run ends at trial {trial.number}: {reason}{end} Usually every evaluation "
-        "makes this mistake, which says nothing of the point, so the trial was not answered. Mend what the objective "
-        "returns. If it is this point that has no value, raise an exception or return NaN. Where there is a storage, "
+        "makes this mistake, which says nothing of the point, so the trial was not answered. Mend the objective. "
+        "If it is this point that has no value, raise an exception or return NaN. Where there is a storage, "
         "the same call then goes on."
     )
 
