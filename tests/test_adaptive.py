@@ -497,7 +497,7 @@ def test_a_study_opened_again_goes_on_as_if_it_had_never_been_closed(tmp_path, w
     url = f"sqlite:///{tmp_path / 'changes.db'}"
     whole = play(nr.Study(policy, seed=3), 60, delay=delay, at=30)
     play(nr.Study(policy, seed=3, storage=url), 60, delay=delay, at=30)
-    again = nr.Study.open(storage=url)
+    again = nr.Study.open(url)
     assert again.restarts == whole.restarts != []
     assert again.restart_reasons == whole.restart_reasons
     for one, other in zip(again.evidence, whole.evidence, strict=True):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from inspect import isfunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, cast
 
@@ -860,3 +861,8 @@ class Queries(Generic[D]):
         """Returns the time if a width depends on it, else infinity."""
         window = self.policy.window
         return self.replica.now() if window is not None and window.in_time else math.inf
+
+
+for _each in vars(Queries).values():
+    if isfunction(_each):  # The errors of Python name the class that users know.
+        _each.__qualname__ = f"Study.{_each.__name__}"

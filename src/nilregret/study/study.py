@@ -153,8 +153,8 @@ class Study(Queries[D]):
     @classmethod
     def open(
         cls,
-        *,
         storage: str | Storage,
+        *,
         name: str | None = None,
         clock: Callable[[], float] = time.time,
         on_change: Callable[[Restart], object] | None = None,
