@@ -191,11 +191,12 @@ def test_tensors_are_rewards_points_and_parameters():
     study = nr.Study(POLICY)
     assert study.tell(study.ask(), Tensor(0.5)).reward == 0.5
     assert study.tell(study.ask(), Tensor(True)).reward == 1.0
+    assert study.tell(study.ask(), Tensor([0.5])).reward == 0.5
     assert study.add(Tensor(0.3), 1.0).arm == 3
     assert study.add(Tensor([0.3]), 1.0).arm == 3
     assert nr.gp_ucb(ARMS, KERNEL, noise=Tensor(0.1)).noise == 0.1
     with pytest.raises(nr.errors.InvalidInput, match="`reward` must be a number"):
-        study.add(0.3, Tensor([0.5]))
+        study.add(0.3, Tensor([0.5, 0.5]))
 
 
 def test_clicks_are_rewards(tmp_path):

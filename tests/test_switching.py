@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 import nilregret as nr
 from nilregret.__main__ import main
+from nilregret.client.session import reward_of
 from nilregret.environments import Environment, gp_sample
 from nilregret.gp import PointPosterior, Prior
 from nilregret.gp.choice import posterior_on_arms
@@ -350,6 +351,7 @@ def test_what_is_no_reward_of_a_run_is_refused():
         nr.study.Rewards(count=0, sum=0.0, squares=0.0)
     with pytest.raises(nr.errors.InvalidInput, match="decides in every round"):
         nr.Study(POLICY).add([0.0], [0.1, 0.2])
+    assert nr.Study(POLICY).add([0.0], np.array([[0.1]])).reward == reward_of(np.array([[0.1]])) == 0.1
     with pytest.raises(nr.errors.InvalidInput, match="`switching`"):
         POLICY.using(switching="often")
     with pytest.raises(nr.errors.InvalidInput, match="`switching`"):

@@ -72,7 +72,7 @@ def reward_of(value: Told) -> float | list[float | bool] | dict[str, Any]:
         return {str(name): _outcome(f"reward.{name}", each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [_outcome(f"reward[{i}]", each) for i, each in enumerate(value)]
-    if is_several(value):
+    if is_several(only_entry(value)):
         return [*finite_array("rewards", value).ravel().tolist()]
     return _outcome("reward", value)
 

@@ -17,6 +17,7 @@ from .._utils.checks import (
     many,
     nearest,
     number,
+    only_entry,
     outcome,
     shown,
 )
@@ -89,12 +90,13 @@ class Inputs:
             return Told(trial, None, g)
         noise = None if std is None else self.std(std)
         measured = () if metrics is None else self.metrics(metrics)
-        if not is_several(reward):
+        plays = isinstance(self.policy, Policy) and self.policy.switching is not None
+        if not is_several(reward if plays else only_entry(reward)):
             return Told(trial, self.reward(reward), g, None, noise, measured)
-        if not isinstance(self.policy, Policy) or self.policy.switching is None:
+        if not plays:
             refuse_several_rewards(reward)
-        mean, plays = sum_up(reward, self.reward)
-        return Told(trial, mean, g, plays, noise, measured)
+        mean, several = sum_up(reward, self.reward)
+        return Told(trial, mean, g, several, noise, measured)
 
     def _of_all(self, trial: Any, reward: Any, g: Array | None, std: Any, metrics: Any) -> Told:
         """Returns the answer of several objectives, checked."""
