@@ -216,9 +216,9 @@ def test_default_values_at_the_deadline_and_answers_after_it(late):
         assert (seen["values"], seen["defaulted"], "late_values" in seen) == ([9.0, 0.0], True, False)
         for _ in range(2):  # The same again changes nothing.
             said = told(client, decision, [0.5, 4.0], std=[None, 0.2])[1]
-            assert (said["values"], said["stds"], said["counted"]) == ([0.5, 4.0], [None, 0.2], late == "count")
+            assert (said["late_values"], said["counted"]) == ([0.5, 4.0], late == "count")
         assert told(client, decision, [0.5, 5.0])[0] == 409
-        assert told(client, decision, [0.5, 5.0], revise=True)[1]["values"] == [0.5, 5.0]
+        assert told(client, decision, [0.5, 5.0], revise=True)[1]["late_values"] == [0.5, 5.0]
         seen = client.get(f"{AT}/decisions/{decision['id']}")[1]
         stands = [0.5, 5.0] if late == "count" else [9.0, 0.0]
         assert (seen["values"], seen["late_reward"], seen["late_values"]) == (stands, 0.5, [0.5, 5.0])

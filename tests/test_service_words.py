@@ -246,7 +246,7 @@ def test_what_was_told_late_is_corrected_too(client):
     client.post(at)
     assert client.put(f"{one}/reward", {"reward": 2.0})[1]["late"]
     assert '"revise": true' in refused(client.put(f"{one}/reward", {"reward": 3.0}), 409, None)
-    assert client.put(f"{one}/reward", {"reward": 3.0, "revise": True})[1]["reward"] == 3.0
+    assert client.put(f"{one}/reward", {"reward": 3.0, "revise": True})[1]["late_reward"] == 3.0
     assert client.get(one)[1]["late_reward"] == 3.0
     assert client.post(f"{one}/abandonment", {})[1]["late"]
 

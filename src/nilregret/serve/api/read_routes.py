@@ -21,7 +21,6 @@ from ...evaluation import Evaluation, evaluate
 from ...serialize import plain_loads
 from ...storage.trial import Trial
 from ...study.export import write
-from ...study.play_rewards import Told
 from ...study.study import Study
 from ..auth.tokens import own_among
 from ..wire import evaluation_messages as e
@@ -29,7 +28,7 @@ from ..wire import messages as m
 from ..wire.advice import warning_of
 from ..wire.problems import Problem, about
 from ..wire.settings import Limits
-from ..work.answers import LATE, NO_ANSWER, OBSERVED, answer_of_note, tell_result
+from ..work.answers import LATE, OBSERVED, late_told, tell_result
 from ..work.collected import COLLECTED, Collected
 from ..work.commands import WOULD
 from ..work.deadlines import DEFAULTED
@@ -156,28 +155,22 @@ def _in_full(
 ) -> m.DecisionInFull:  # fmt: skip
     number = trial.number
     came, defaulted = tell_result(worker, trials, trial), f"{DEFAULTED}:{number}" in defaults
-    late = _late(worker, number, late_ones, collected or {})
     several_ = None if collected is None else Collected.of(collected.get(f"{COLLECTED}:{number}"))
+    late = late_told(worker, number, late_ones.get(f"{LATE}:{number}"), several_ or Collected.of(None))
+    kept = late.reward is not None
     g = None if trial.constraints is None else trial.constraints.tolist()
     given_up = trial.abandoned if trial.state == "abandoned" else None
     return m.DecisionInFull(
         **msgspec.structs.asdict(replies.decision(worker, service.ids, trial)), state=trial.state, reward=trial.reward,
         plays=replies.plays_of(trial.reward, trial.plays), constraints=g,
         reason=trial.reason if given_up is None else given_up.reason, told_at=trial.told_at,
-        late=late.reward is not None if defaulted else came.late, counted=came.counted, defaulted=defaulted,
+        late=kept or (came.late and not defaulted), defaulted=defaulted,
+        counted=worker.deadlines.rule.late == "count" if kept else came.counted,
         late_reward=late.reward, observed_at=json.loads(seen.get(f"{OBSERVED}:{number}", "null")),
         std=trial.std, metrics=trial.metrics, corrected=[replies.earlier(each) for each in trial.corrected],
         late_values=several(late).get("values", msgspec.UNSET), rewards=replies.keyed(several_),
         curve=[[*each] for each in trial.steps] or msgspec.UNSET, **several(trial),
     )  # fmt: skip
-
-
-def _late(worker: StudyWorker, number: int, late: Mapping[str, str], collected: Mapping[str, str]) -> Told:
-    """Returns the answer that came late, by notes about answers and about several rewards of a decision."""
-    came, rule = Collected.of(collected.get(f"{COLLECTED}:{number}")), worker.deadlines.rule.reward
-    if rule is not None and f"{LATE}:{number}" not in late and not all(each.counted for each in came.rewards):
-        return came.told(number, rule, late=True)
-    return answer_of_note(number, json.loads(late.get(f"{LATE}:{number}", NO_ANSWER)))
 
 
 async def predict(service: Service, request: ParsedRequest) -> ASGIApp:
@@ -289,7 +282,8 @@ def _more_columns(service: Service, worker: StudyWorker) -> Callable[[Trial], di
     names = [f"late_values.{each.name}" for each in replies.objectives_said(worker.stored)]
 
     def said(trial: Trial) -> dict[str, Any]:
-        after = _late(worker, trial.number, late, collected)
+        number, came = trial.number, Collected.of(collected.get(f"{COLLECTED}:{trial.number}"))
+        after = late_told(worker, number, late.get(f"{LATE}:{number}"), came)
         values = dict.fromkeys(names) | dict(zip(names, several(after).get("values", ()), strict=False))
         return worker.study.replica.roster.columns(trial) | {
             "id": service.ids.of(worker.tenant, worker.stored, trial.number),

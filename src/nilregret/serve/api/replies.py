@@ -135,15 +135,15 @@ def earlier(answer: Earlier) -> messages.Earlier:
 
 def answer(worker: StudyWorker, ids: Ids, result: TellResult) -> messages.Answer:
     """Returns the reply to a reward or a failure."""
-    trial = result.trial
-    told = trial if result.told is None else result.told
-    g = None if told.constraints is None else told.constraints.tolist()
+    trial, late = result.trial, result.late_told
+    g = None if trial.constraints is None else trial.constraints.tolist()
     reason = trial.abandoned.reason if trial.abandoned and trial.state == "abandoned" else trial.reason
     return messages.Answer(
         id=ids.of(worker.tenant, worker.stored, trial.number), number=trial.number, state=trial.state,
-        reward=told.reward, plays=plays_of(told.reward, told.plays), constraints=g, reason=reason, late=result.late,
-        counted=result.counted, told_at=trial.told_at, sentence=result.sentence, std=told.std,
-        metrics=dict(told.measured), rewards=keyed(result.collected), **several(told),
+        reward=trial.reward, plays=plays_of(trial.reward, trial.plays), constraints=g, reason=reason, late=result.late,
+        counted=result.counted, late_reward=None if late is None else late.reward, told_at=trial.told_at,
+        sentence=result.sentence, std=trial.std, metrics=trial.metrics, rewards=keyed(result.collected),
+        late_values=msgspec.UNSET if late is None else several(late).get("values", msgspec.UNSET), **several(trial),
     )  # fmt: skip
 
 

@@ -316,6 +316,13 @@ class KeyedReward(Reply, frozen=True):
 KeyedRewards = Annotated[list[KeyedReward], Meta(description="What came so far, in a study with `reward`.")] | UnsetType
 
 
+LateReward = Annotated[
+    float | None, Meta(description="What came after the study's rule was applied. `reward` is what stands.")
+]
+AnswerLate = Annotated[bool, Meta(description="Whether the last answer of a caller came after the deadline.")]
+AnswerCounted = Annotated[bool, Meta(description="Whether the policy learns from the last answer of a caller.")]
+
+
 class DecisionInFull(Decision, frozen=True, kw_only=True):
     """A decision with its reward or failure."""
 
@@ -325,10 +332,10 @@ class DecisionInFull(Decision, frozen=True, kw_only=True):
     constraints: list[float] | None
     reason: str | None
     told_at: float | None
-    late: bool
-    counted: bool
+    late: AnswerLate
+    counted: AnswerCounted
     defaulted: bool
-    late_reward: float | None
+    late_reward: LateReward
     observed_at: float | None
     std: Std
     metrics: dict[str, float]
@@ -398,7 +405,7 @@ class StopRequest(Request, frozen=True):
 
 
 class Answer(Several, frozen=True):
-    """The answer to a decision, as it is on record."""
+    """The decision as it is now. A late answer that does not count is `late_reward`, and `reward` is what stands."""
 
     id: str
     number: int
@@ -407,12 +414,14 @@ class Answer(Several, frozen=True):
     plays: Plays
     constraints: list[float] | None
     reason: str | None
-    late: bool
-    counted: bool
+    late: AnswerLate
+    counted: AnswerCounted
+    late_reward: LateReward
     told_at: float | None
     sentence: str | None
     std: Std
     metrics: dict[str, float]
+    late_values: Values = UNSET
     rewards: KeyedRewards = UNSET
 
 

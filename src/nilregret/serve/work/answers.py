@@ -22,7 +22,7 @@ from ...study.transaction import Transaction
 from ..wire import messages
 from ..wire.problems import Problem, about, unfit
 from .collected import COLLECTED, WHOLE, Collected, Keyed
-from .deadlines import DEFAULTED, Rule
+from .deadlines import DEFAULTED
 from .workers import Action, StudyWorker
 
 LATE, OBSERVED = "late", "observed"  # kinds of notes about a trial
@@ -39,7 +39,7 @@ class TellResult(NamedTuple):
         late: whether the answer came after the deadline.
         counted: whether the policy learns from the answer.
         sentence: about a late answer, in words.
-        told: the answer that was told, if it differs from the one on record.
+        late_told: the answer that came after the deadline rule was applied, kept beside the one on record.
         new: whether it is the decision's first answer from a caller.
         again: whether all of it was on record already.
         collected: the rewards of the decision so far, where several are told as one answer.
@@ -49,7 +49,7 @@ class TellResult(NamedTuple):
     late: bool
     counted: bool
     sentence: str | None = None
-    told: Told | None = None
+    late_told: Told | None = None
     new: bool = False
     again: bool = False
     collected: Collected | None = None
@@ -115,7 +115,7 @@ class Tell(NamedTuple):
         before = Collected.of(transaction.read_note(f"{COLLECTED}:{number_}"))
         known, waits = before.find(new.key), trial.state == "pending"
         if known is not None and (known.reward, known.metrics) == (new.reward, new.metrics):
-            return _collected(rule, trial, before, known)._replace(again=True)
+            return _collected(worker, transaction, trial, before, known)._replace(again=True)
         late = not waits if known is None else known.late
         counted = waits or trial.open or rule.late == "count" if known is None else known.counted
         new = new._replace(at=transaction.now if new.at is None else new.at, late=late, counted=counted)
@@ -127,7 +127,7 @@ class Tell(NamedTuple):
         elif counted and not waits:
             trial = transaction.tell(told, revise=not trial.open)
         transaction.write_note(f"{COLLECTED}:{number_}", now.note())
-        return _collected(rule, trial, now, new)._replace(new=not before.rewards)
+        return _collected(worker, transaction, trial, now, new)._replace(new=not before.rewards)
 
     def _fail(self, worker: StudyWorker, transaction: Transaction, reason: str, *, revise: bool) -> TellResult:
         known = trial_of(worker, transaction, self.which)
@@ -181,8 +181,8 @@ class End(NamedTuple):
     record: Callable[[Transaction, int, Any], Trial]
 
     def note_keys(self, worker: StudyWorker) -> list[str]:
-        """Returns the key of the note that the deadline rule writes."""
-        return _note_keys(worker, self.which, DEFAULTED)
+        """Returns the keys of the notes that the deadline rule writes."""
+        return _note_keys(worker, self.which, DEFAULTED, LATE)
 
     def prepare(self, worker: StudyWorker) -> Action:
         """Checks the reason, and returns the action that records it."""
@@ -297,16 +297,20 @@ def _keyed(body: messages.RewardRequest) -> Keyed:
     return Keyed(body.key, reward, body.observed_at, {name: float(x) for name, x in (body.metrics or {}).items()})
 
 
-def _collected(rule: Rule, trial: Trial, all_: Collected, one: Keyed) -> TellResult:
+def _collected(
+    worker: StudyWorker, transaction: Transaction, trial: Trial, all_: Collected, one: Keyed
+) -> TellResult:  # fmt: skip
     """Returns the result of one of several rewards of a decision."""
     if one.late and one.counted:
         sentence = "It came after the deadline, and counts all the same."
     elif one.late:
         sentence = "It came after the deadline and does not count. It is kept with the decision."
     else:
-        waits = f"It is kept with the decision. At the deadline {WHOLE[rule.reward or 'sum']} is told."
+        rule = worker.deadlines.rule.reward or "sum"
+        waits = f"It is kept with the decision. At the deadline {WHOLE[rule]} is told."
         sentence = waits if trial.state == "pending" else ""
-    return TellResult(trial, one.late, one.counted, sentence or None, collected=all_)
+    late = late_told(worker, trial.number, transaction.read_note(f"{LATE}:{trial.number}"), all_)
+    return TellResult(trial, one.late, one.counted, sentence or None, late, collected=all_)
 
 
 def _require_none_collected(worker: StudyWorker, transaction: Transaction, trial: Trial) -> None:
@@ -343,7 +347,7 @@ def _tell_after_default(
         else f"It came after the deadline and does not count: {stands} stands. It is kept with the decision."
     )
     return TellResult(
-        trial, late=True, counted=counted, sentence=sentence, told=answer_of_note(trial.number, late),
+        trial, late=True, counted=counted, sentence=sentence, late_told=_answer_of_note(trial.number, late),
         new=before[0] is None and late[0] is not None, again=late == before,
     )  # fmt: skip
 
@@ -353,7 +357,8 @@ def _after_default(transaction: Transaction, trial: Trial) -> TellResult | None:
     if transaction.read_note(f"{DEFAULTED}:{trial.number}") is None:
         return None
     sentence = "It came after the deadline, when the study's rule had been applied; nothing was changed."
-    return TellResult(trial, late=True, counted=False, sentence=sentence)
+    late = json.loads(transaction.read_note(f"{LATE}:{trial.number}") or NO_ANSWER)
+    return TellResult(trial, True, False, sentence, _answer_of_note(trial.number, late))
 
 
 def _merged(number_: int, before: Sequence[Any], told: Told, *, revise: bool) -> list[Any]:
@@ -380,7 +385,15 @@ def _merged(number_: int, before: Sequence[Any], told: Told, *, revise: bool) ->
     return [first[0], g if now[1] is None else now[1], first[1], first[2], metrics, *first[3:]]
 
 
-def answer_of_note(number_: int, late: Sequence[Any]) -> Told:
+def late_told(worker: StudyWorker, number_: int, note: str | None, collected: Collected) -> Told:
+    """Returns the answer that came late, by notes about answers and about several rewards of a decision."""
+    rule = worker.deadlines.rule.reward
+    if rule is not None and note is None and not all(each.counted for each in collected.rewards):
+        return collected.told(number_, rule, late=True)
+    return _answer_of_note(number_, json.loads(note or NO_ANSWER))
+
+
+def _answer_of_note(number_: int, late: Sequence[Any]) -> Told:
     """Returns the late answer that a note holds (see `_merged`)."""
     reward, g, plays, std, metrics, *others = late
     limits = None if g is None else np.array(g, dtype=np.float64)
