@@ -316,11 +316,7 @@ class KeyedReward(Reply, frozen=True):
 KeyedRewards = Annotated[list[KeyedReward], Meta(description="What came so far, in a study with `reward`.")] | UnsetType
 
 
-LateReward = Annotated[
-    float | None, Meta(description="What came after the study's rule was applied. `reward` is what stands.")
-]
-AnswerLate = Annotated[bool, Meta(description="Whether the last answer of a caller came after the deadline.")]
-AnswerCounted = Annotated[bool, Meta(description="Whether the policy learns from the last answer of a caller.")]
+LateReward = Annotated[float | None, Meta(description="Came after the rule was applied; `reward` is what stands.")]
 
 
 class DecisionInFull(Decision, frozen=True, kw_only=True):
@@ -332,8 +328,8 @@ class DecisionInFull(Decision, frozen=True, kw_only=True):
     constraints: list[float] | None
     reason: str | None
     told_at: float | None
-    late: AnswerLate
-    counted: AnswerCounted
+    late: bool
+    counted: bool
     defaulted: bool
     late_reward: LateReward
     observed_at: float | None
@@ -392,10 +388,7 @@ class StepSaid(Reply, frozen=True):
     """The verdict on a decision after a step of its evaluation."""
 
     go_on: Annotated[bool, Meta(description="Whether going on is worth it.")]
-    verdict: Annotated[
-        Verdict,
-        Meta(description="`wait`: pause it, and send the same again later. `spared`: it goes on to test the rule."),
-    ]
+    verdict: Annotated[Verdict, Meta(description="`wait`: pause it, and send it again. `spared`: it tests the rule.")]
 
 
 class StopRequest(Request, frozen=True):
@@ -414,8 +407,8 @@ class Answer(Several, frozen=True):
     plays: Plays
     constraints: list[float] | None
     reason: str | None
-    late: AnswerLate
-    counted: AnswerCounted
+    late: bool
+    counted: bool
     late_reward: LateReward
     told_at: float | None
     sentence: str | None
