@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import beta, norm
 
 import nilregret as nr
-from nilregret._utils.numerals import numeral, percent
+from nilregret._utils.numerals import numeral, percent, with_error
 from nilregret.cli.overview import overview
 from nilregret.slots import LengthscaleBank, Refit
 from nilregret.slots.envelope import ConstantWidth
@@ -158,12 +158,9 @@ def test_a_result_also_names_the_trial_that_show_recommends():
     assert (said["best"]["number"], said["best_told"]["number"]) == (best.number, result.best_trial.number)
     assert best.number != result.best_trial.number
     assert f"of trial {result.best_trial.number} (highest told)" in repr(result)
-    mean, std = (
-        numeral(float(each[0]), digits)
-        for each, digits in zip(result.study.predict(best.point[None]), (4, 2), strict=True)
-    )
+    believed = with_error(*(float(each[0]) for each in result.study.predict(best.point[None])))
     told = f"told {numeral(best.reward)}\n"
-    assert f"recommended if noisy: trial {best.number}, best posterior mean {mean} +- {std}, {told}" in repr(result)
+    assert f"recommended if noisy: trial {best.number}, best posterior mean {believed}, {told}" in repr(result)
     assert f"with probability {percent(result.probability_best)}," in repr(result)
 
 

@@ -50,7 +50,10 @@ def test_the_numbers_are_those_of_replicate(compared):
         simple = runs[row.policy].simple_regret[:, -1] - runs[best].simple_regret[:, -1]
         assert row.simple_difference == pytest.approx(simple.mean())
         assert math.isnan(row.violation)
-    assert sum(row.wins for row in compared.table) == pytest.approx(1.0)
+    assert sum(row.cumulative_wins for row in compared.table) == pytest.approx(1.0)
+    simple = np.array([runs[row.policy].simple_regret[:, -1] for row in compared.table])
+    least = (simple == simple.min(axis=0)) / (simple == simple.min(axis=0)).sum(axis=0)
+    assert [row.simple_wins for row in compared.table] == pytest.approx(least.mean(axis=1).tolist())
 
 
 def test_all_policies_meet_the_same_world_and_noise(compared):
@@ -237,7 +240,7 @@ def test_the_table_for_a_paper(compared):
     )
     text = found.to_latex(caption="", label="tab:a")
     assert text.startswith(r"\begin{table}")
-    assert text.count(r"\midrule") == text.count(r"\multicolumn{6}{l}{\emph{") == 2
+    assert text.count(r"\midrule") == text.count(r"\multicolumn{7}{l}{\emph{") == 2
     assert r"\emph{a\_1}" in text
     assert r"\caption{a\_1: 6 seeds, 15 rounds. " in text
     assert r"\label{tab:a}" in text
@@ -253,15 +256,22 @@ def test_the_table_for_a_paper(compared):
         compared.to_latex(label="tab:a")
     with pytest.raises(InvalidInput, match="`caption` is 3"):
         compared.to_latex(caption=3)
-    kept = found.to_latex(columns=["wins", "cumulative regret"], environment="b").splitlines()
+    kept = found.to_latex(columns=["simple wins", "cumulative regret"], environment="b").splitlines()
     assert kept[0] == r"\begin{tabular}{lrr}"
-    assert kept[2] == r"policy & wins & cumulative regret \\"
+    assert kept[2] == r"policy & simple wins & cumulative regret \\"
     assert not any("multicolumn" in line for line in kept)
     assert [line.split(" & ")[-1].removesuffix(r" \\") for line in kept if "$" in line] == [
         row[1] for row in map(list, rows)
     ]
-    with pytest.raises(InvalidInput, match=r"`columns` is 'win': .* Did you mean 'wins'"):
-        compared.to_latex(columns=["win"])
+    with pytest.raises(InvalidInput, match=r"`columns` is 'simple win': .* Did you mean 'simple wins'"):
+        compared.to_latex(columns=["simple win"])
+    with pytest.raises(InvalidInput, match=r"must be a list.*\['simple wins'\]"):
+        compared.to_latex(columns="simple wins")
+    with pytest.raises(InvalidInput, match="`columns` is empty"):
+        compared.to_latex(columns=[])
+    assert "± is one standard error of the mean. Differences to" in text
+    decimals = [len(number.rpartition(".")[2]) for number in re.findall(r"(\d[\d.]*)", rows[1][1])]
+    assert len(set(decimals)) == 1
 
 
 def test_names_that_latex_would_take_for_other_marks_and_arguments(compared):

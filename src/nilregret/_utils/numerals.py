@@ -39,6 +39,31 @@ def numeral(value: float, digits: int = DIGITS, *, step: float = 0.0) -> str:
     return _trimmed(plain)
 
 
+def aligned(values: Sequence[float], size: float) -> list[str]:
+    """Returns numbers with the same decimals, so many that a size has two digits. Zeros at their end stay.
+
+    >>> aligned([11.49, 0.5], 0.5), aligned([1.2e-5, 3e-6], 3e-6)
+    (['11.49', '0.50'], ['1.20e-5', '0.30e-5'])
+    """
+    most = max(map(abs, values))
+    power = math.floor(math.log10(most)) if most and not 10.0**LEAST <= most < LARGEST else 0
+    decimals = max(0, power + 1 - int(f"{size:.1e}".partition("e")[2]))
+    return [
+        f"{round(value / 10.0**power, decimals) + 0.0:.{decimals}f}" + f"e{power}" * bool(power) for value in values
+    ]
+
+
+def with_error(mean: float, error: float, sign: str = "+-") -> str:
+    """Returns a mean with its error, which has two digits, unless the error is unknown or next to nothing.
+
+    >>> with_error(13.98, 2.5), with_error(0.0609, 0.06), with_error(2.5, 0.0)
+    ('14.0 +- 2.5', '0.061 +- 0.060', '2.5')
+    """
+    if not math.isfinite(mean + error) or error <= 1e-6 * abs(mean):
+        return numeral(mean)
+    return f" {sign} ".join(aligned([mean, error], error))
+
+
 def percent(share: float) -> str:
     """Returns a share or probability in whole percent. It is 0% or 100% only if it is exactly 0 or 1.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._utils.checks import counted, many
-from .._utils.numerals import numeral, percent
+from .._utils.numerals import numeral, percent, with_error
 from ..domains.domain import Arms, Space
 from ..errors import InvalidInput, NoRegretError, TrialError
 from ..policy.policy import Policy
@@ -406,7 +406,7 @@ def _best_facts(summary: dict[str, Any]) -> list[tuple[str, object]]:
         found.append(("metrics there", metrics_text(tuple(best["metrics"].items()))))
     if "mean" in best:
         bounds = f"{figure(best['lower'])} to {figure(best['upper'])}"
-        text = f"{figure(best['mean'])} +- {figure(best['std'])}, bounds {bounds}"
+        text = f"{with_error(best['mean'], best['std'])}, bounds {bounds}"
         found.append(("believed", text + (f", width {figure(best['width'])}" if best["width"] is not None else "")))
     if "feasible" in best:
         said = f"keeps the budget if played every time, {percent(best['feasible'])} sure" * ("budgets" in summary)

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._utils.checks import Array, integer, listed, many, one_of, shown
 from .._utils.dataclass import dataclass, replace
-from .._utils.numerals import html_table, latex_cell, latex_text, numeral
+from .._utils.numerals import aligned, html_table, latex_cell, latex_text, numeral, with_error
 from ..environments import Environment
 from ..errors import InvalidInput, NoRegretError, NoRegretWarning, needs, printable, warn
 from ..study.curves import Interval, carried_by, interval, standard_error
@@ -51,12 +51,13 @@ class Row(NamedTuple):
         cumulative_difference: mean paired difference to the reference.
         cumulative_lower: lower end of its 95% interval.
         cumulative_upper: upper end.
+        cumulative_wins: share of the seeds with which the policy had the least regret. A tie counts in equal parts.
         simple_regret: mean over the seeds of the least regret of a played point. Infinite if some run had no answer.
         simple_error: standard error of the mean.
         simple_difference: mean paired difference to the reference.
         simple_lower: lower end of its 95% interval.
         simple_upper: upper end.
-        wins: share of the seeds with which the policy had the least regret. A tie counts in equal parts.
+        simple_wins: share of the seeds with which the policy had the least simple regret.
         violation: mean violation V_T of the constraints, or NaN without constraints.
         violation_error: standard error of the mean.
         milliseconds: wall-clock time of a round and a seed, of the whole call. Compare times with `jobs=1` only.
@@ -74,12 +75,13 @@ class Row(NamedTuple):
     cumulative_difference: float
     cumulative_lower: float
     cumulative_upper: float
+    cumulative_wins: float
     simple_regret: float
     simple_error: float
     simple_difference: float
     simple_lower: float
     simple_upper: float
-    wins: float
+    simple_wins: float
     violation: float
     violation_error: float
     milliseconds: float
@@ -134,12 +136,12 @@ class Comparison:
         finals: dict[By, dict[str, Array]] = {
             kind: self._finals(environment, kind) for kind in ("cumulative", "simple")
         }
-        wins, rows = _wins(finals[self.by]), []
+        wins, rows = {kind: _wins(values) for kind, values in finals.items()}, []
         for name, run in self.runs[environment].items():
             numbers: dict[str, Any] = {}
             for kind, values in finals.items():
                 mean, error = _mean(values[name])
-                numbers |= {f"{kind}_regret": mean, f"{kind}_error": error}
+                numbers |= {f"{kind}_regret": mean, f"{kind}_error": error, f"{kind}_wins": wins[kind][name]}
                 difference, carried = _difference(values[name], values[reference], pairs)
                 numbers[f"{kind}_carried"] = carried
                 numbers |= dict(
@@ -148,7 +150,7 @@ class Comparison:
             violation = _mean(run.violation[..., -1]) if run.constraints.shape[-1] else (math.nan, math.nan)
             rows.append(
                 Row(
-                    environment=environment, policy=name, reference=reference, seeds=len(self.seeds), wins=wins[name],
+                    environment=environment, policy=name, reference=reference, seeds=len(self.seeds),
                     violation=violation[0], violation_error=violation[1],
                     milliseconds=1e3 * self.seconds[environment][name], **numbers,
                 )
@@ -197,15 +199,15 @@ class Comparison:
         bold. Times are left out.
 
         Args:
-            caption: text under the table, in LaTeX. "" takes the sentence of `print(result)`. With a caption the table
+            caption: text under the table, in LaTeX. "" takes the sentences of `print(result)`. With a caption the table
                 is a float, without one it is a `tabular` alone.
             label: label of the float, such as "tab:regret".
-            columns: headings to keep, such as ("cumulative regret", "wins"), in this order. The default keeps all.
+            columns: headings to keep, such as ("simple regret", "simple wins"), in this order. The default keeps all.
             environment: name of the only environment in the table. The default has all.
 
         Raises:
-            InvalidInput: the caption or the label is no text, a label is given without a caption, or there is no such
-                column or environment.
+            InvalidInput: the caption or the label is no text, a label is given without a caption, there is no such
+                column or environment, or no column.
         """
         if environment is not None:
             one_of("environment", environment, list(self.runs))
@@ -218,7 +220,11 @@ class Comparison:
             raise InvalidInput("`label` needs a `caption`, since LaTeX refers to floats. `caption=''` takes ours.")
         headings, groups = self._cells()
         known = headings[1:-1]  # The last column, the times, is left out.
-        chosen = known if columns is None else [one_of("columns", each, known) for each in listed("columns", columns)]
+        why = "One heading alone is a list, too: ['simple wins']."
+        given = known if columns is None else listed("columns", columns, why=why)
+        chosen = [one_of("columns", each, known) for each in given]
+        if not chosen:
+            raise InvalidInput(f"`columns` is empty: name some of {', '.join(map(repr, known))}.")
         kept, width = [0, *map(headings.index, chosen)], 1 + len(chosen)
         lines = [rf"\begin{{tabular}}{{l{'r' * (width - 1)}}}", r"\toprule"]
         lines.append(" & ".join(headings[i] for i in kept) + r" \\")
@@ -226,7 +232,7 @@ class Comparison:
             lines.append(r"\midrule")
             if len(groups) > 1:
                 lines.append(rf"\multicolumn{{{width}}}{{l}}{{\emph{{{latex_text(environment)}}}}} \\")
-            best = {1: self._least(environment, "cumulative"), 3: self._least(environment, "simple")}
+            best = {1: self._least(environment, "cumulative"), 4: self._least(environment, "simple")}
             for row in rows:
                 said = [latex_cell(row[i], bold=row[0] in best.get(i, ())) for i in kept[1:]]
                 lines.append(" & ".join([latex_text(row[0]), *said]) + r" \\")
@@ -292,24 +298,28 @@ class Comparison:
         start = f"{environment}: " if len(self.runs) > 1 or environment != "environment" else ""
         sizes = f"{many(len(self.seeds), 'seed')}, {many(self.rounds, 'round')}"
         few = any(row.cumulative_carried or row.simple_carried for row in self.table if row.environment == environment)
-        return printable(f"{start}{sizes}. Differences to {reference}, {known}." + f" {RARE}" * few)
+        least = "" if self.baseline else f" (least {self.by} regret)"
+        error = " ± is one standard error of the mean." * (len(self.seeds) > 1)
+        return printable(f"{start}{sizes}.{error} Differences to {reference}{least}, {known}." + f" {RARE}" * few)
 
     def _cells(self) -> tuple[list[str], dict[str, list[list[str]]]]:
         """Returns the headings, and the cells of each environment's rows."""
         limits = any(not math.isnan(row.violation) for row in self.table)
         of = ("cumulative", "simple")
-        headings = ["policy", *(f"{kind} {what}" for kind in of for what in ("regret", "difference")), "wins"]
+        headings = ["policy", *(f"{kind} {what}" for kind in of for what in ("regret", "difference", "wins"))]
         groups: dict[str, list[list[str]]] = {environment: [] for environment in self.runs}
         for row in self.table:
             own = row.policy == row.reference
-            cells = [row.policy, _with_error(row.cumulative_regret, row.cumulative_error)]
             cumulative = _in_words(row.cumulative_difference, row.cumulative_lower, row.cumulative_upper)
-            cells.append("" if own else cumulative + _carried(row.cumulative_carried))
-            cells.append(_with_error(row.simple_regret, row.simple_error))
             simple = _in_words(row.simple_difference, row.simple_lower, row.simple_upper)
-            cells.append("" if own else simple + _carried(row.simple_carried))
-            cells.append(f"{row.wins:.0%}")
-            cells += [_with_error(row.violation, row.violation_error)] * limits
+            cells = [
+                row.policy, with_error(row.cumulative_regret, row.cumulative_error, "±"),
+                "" if own else cumulative + _carried(row.cumulative_carried), f"{row.cumulative_wins:.0%}",
+                with_error(row.simple_regret, row.simple_error, "±"),
+                "" if own else simple + _carried(row.simple_carried), f"{row.simple_wins:.0%}",
+            ]  # fmt: skip
+            violation = "" if math.isnan(row.violation) else with_error(row.violation, row.violation_error, "±")
+            cells += [violation] * limits
             groups[row.environment].append([*cells, numeral(row.milliseconds, 2)])
         return [*headings, *["violation"] * limits, "ms/round"], groups
 
@@ -348,20 +358,6 @@ def _wins(finals: Mapping[str, Array]) -> dict[str, float]:
     return dict(zip(finals, (least / least.sum(axis=0)).mean(axis=1).tolist(), strict=True))
 
 
-def _step(size: float) -> float:
-    """Returns the difference that shows two digits of a size."""
-    return 10.0 ** (math.floor(math.log10(size)) - 1)
-
-
-def _with_error(mean: float, error: float) -> str:
-    """Returns a mean with its standard error, with two digits of the error."""
-    if math.isnan(mean):
-        return ""
-    if not math.isfinite(mean + error) or error <= 1e-6 * abs(mean):
-        return numeral(mean)
-    return f"{numeral(mean, 2, step=_step(error))} ± {numeral(error, 2)}"
-
-
 def _in_words(difference: float, lower: float, upper: float) -> str:
     """Returns a difference with its interval."""
     if math.isnan(difference):
@@ -369,8 +365,7 @@ def _in_words(difference: float, lower: float, upper: float) -> str:
     sign = "+" * (difference >= 0.0)
     if not (upper > lower and math.isfinite(upper - lower)):
         return sign + numeral(difference, 3) + " with each seed" * (lower == upper)
-    step = _step(upper - lower)
-    said, *ends = (numeral(each, 2, step=step) for each in (difference, lower, upper))
+    said, *ends = aligned([difference, lower, upper], upper - lower)
     return f"{sign}{said} [{', '.join(ends)}]"
 
 
@@ -419,7 +414,7 @@ def compare(
         seeds: one seed for each replicate, such as range(20).
         jobs: number of processes, as in `replicate`.
         baseline: name of the policy to which the others are compared. The default is the best in each environment.
-        by: regret that says which policy is best and which one wins with a seed: "cumulative" or "simple".
+        by: regret that says which policy is best: "cumulative" or "simple".
             Under noise "simple" ranks who played a good point, and not who knows it.
 
     Raises:

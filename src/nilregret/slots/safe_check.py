@@ -21,7 +21,7 @@ import numpy as np
 
 from .._utils.checks import Array
 from .._utils.copying import Copyable
-from .._utils.numerals import numeral
+from .._utils.numerals import numeral, with_error
 from ..kernels import Kernel
 from ..storage.record import Trial
 from ..theory.fronts import LEAST_STD
@@ -195,7 +195,7 @@ def deviation(trial: Trial, predictions: Sequence[Expected], *, bounded: bool, r
             cause = f"`scale` is too small for the units of the constraint: it is {numeral(each.prior, 3)}"
         else:
             cause = "the kernel's lengthscale is too long: the constraint changes faster than it expects"
-        said = f"expected was {numeral(mean)} +- {numeral(std, 3)}, {far:.1f} standard deviations away"
+        said = f"expected was {with_error(mean, std)}, {far:.1f} standard deviations away"
         return _sentence(trial.number, j, each.value, said, cause)
     return None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, final
 
 from .._utils.checks import Array, counted, many
 from .._utils.dataclass import dataclass, fields
-from .._utils.numerals import numeral, percent
+from .._utils.numerals import numeral, percent, with_error
 from ..domains.options import readable
 from ..errors import printable
 from ..kernels import Kernel
@@ -426,10 +426,10 @@ class Explanation:
 def _probable(propensity: Propensity | None) -> str:
     if propensity is None:
         return ""
-    value = _figure(propensity.value) + " per unit of volume" * propensity.density
+    unit = " per unit of volume" * propensity.density
     if not propensity.draws:
-        return value
-    return f"{value} +- {numeral(propensity.standard_error, 2)} ({many(propensity.draws, 'draw')})"
+        return _figure(propensity.value) + unit
+    return f"{with_error(propensity.value, propensity.standard_error)}{unit} ({many(propensity.draws, 'draw')})"
 
 
 def _short(text: str) -> str:

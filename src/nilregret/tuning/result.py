@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, final, overload
 
 from .._utils.checks import Array, many
 from .._utils.dataclass import dataclass
-from .._utils.numerals import numeral, percent
+from .._utils.numerals import numeral, percent, with_error
 from .._utils.public import attributes_of_others
 from ..domains.domain import D
 from ..domains.options import worded
@@ -354,7 +354,7 @@ class Result(Generic[D]):
             mean, std = self.study.predict(trial.point[None])
         except NoRegretError:  # The policy has no posterior, or only one under a context.
             return None
-        return f"{briefly(float(mean[0]))} +- {numeral(float(std[0]), 2)}"
+        return with_error(float(mean[0]), float(std[0]))
 
     @property
     def _constrained(self) -> bool:
