@@ -47,6 +47,9 @@ def test_several_decisions_under_a_context_are_at_different_arms(client):
     page = decisions(client, count=5)[1]["decisions"]
     assert len({each["arm"] for each in page}) == 5
     assert all("slate" not in each for each in page)
+    assert "`count` is 8, and 5 arms may be played" in decisions(client, count=8)[1]["cautions"][0]
+    assert "cautions" not in decisions(client, count=5)[1]
+    assert "cautions" not in decisions(client, count=8, unit="user-18")[1]
 
 
 @pytest.mark.parametrize(

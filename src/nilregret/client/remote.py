@@ -266,8 +266,10 @@ class RemoteStudy:
             facts=plain("facts", facts), slate=slate,
         )  # fmt: skip
         path = f"{self.path}/decisions"
-        found = self._session.send("POST", path, body, m.Decisions, key_header(key)).decisions
-        return found[0] if count is None else found
+        said = self._session.send("POST", path, body, m.Decisions, key_header(key))
+        for sentence in said.cautions or ():
+            warn(sentence)
+        return said.decisions[0] if count is None else said.decisions
 
     def tell(
         self, decision: m.Decision | str, reward: Told | None = None, *, constraints: npt.ArrayLike | None = None,

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from .transaction import Transaction
 
 REPEATS = (
-    "`count` is {}, and {} may be played under this context: arms repeat after that many decisions. Usually the count "
-    "was meant to be smaller."
+    "`count` is {}, and {} may be played under this context. Each is played before any repeats, so all are played "
+    "equally often, whatever was learned. Usually the count was meant to be smaller."
 )
 
 
@@ -140,8 +140,10 @@ def left_for(roster: Roster, offered: Available | None, made: Sequence[Trial]) -
     return without(whole, gone) if gone.any() else offered
 
 
-def repeats(roster: Roster, offered: Available | None, count: int) -> dict[str, str]:
+def repeats(roster: Roster, offered: Available | None, asked: Asked | None, count: int) -> dict[str, str]:
     """Returns a warning, by kind, if several decisions are asked for at once and there are fewer arms."""
+    if not spreads(roster.policy) or (asked is not None and asked.unit is not None):
+        return {}
     there = len(_arms(roster, offered).points)
     return {"count": REPEATS.format(f"{count:,}", many(there, "arm"))} if count > there else {}
 

@@ -333,8 +333,8 @@ class Study(Queries[D]):
         wanted = integer("count", count, low=1, high=MOST_AT_ONCE)
         trials = self._write(slates.decided, self._calls, seen, offered, seconds, asked, wanted, slate=slate)
         self._after_ask()
-        if slates.spreads(self.policy) and not slate:
-            self._warn(slates.repeats(replica.roster, offered, wanted), stacklevel=3)
+        if not slate:
+            self._warn(slates.repeats(replica.roster, offered, asked, wanted), stacklevel=3)
         return trials
 
     def _asked(

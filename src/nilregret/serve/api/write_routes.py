@@ -71,7 +71,7 @@ async def ask(service: Service, request: ParsedRequest) -> ASGIApp:
     wanted = body.propensity and decided.alike and not worker.study.propensities
     chances = await _propensities(worker, body, decided) if wanted else [None] * len(decided.trials)
     said = [decision(worker, service.ids, trial, p) for trial, p in zip(decided.trials, chances, strict=True)]
-    return json_of(m.Decisions(said), 201, AGAIN if decided.again else ())
+    return json_of(m.Decisions(said, decided.cautions or UNSET), 201, AGAIN if decided.again else ())
 
 
 async def _propensities(worker: StudyWorker, body: m.DecisionRequest, decided: DecideResult) -> list[float | None]:

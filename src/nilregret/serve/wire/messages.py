@@ -127,10 +127,7 @@ class StudyRequest(Request, frozen=True):
         dict[str, dict[str, Any]] | None,
         Meta(description='Parameters by name, such as {"price": {"type": "float", "low": 1, "high": 9}}.'),
     ] = None
-    where: Annotated[
-        list[str] | None,
-        Meta(description='Limits of the parameters of `space` that every decision keeps, such as "a + b <= 1".'),
-    ] = None
+    where: Annotated[list[str] | None, Meta(description='Limits that decisions keep, such as "a + b <= 1".')] = None
     grid: Annotated[
         Steps | dict[str, Steps] | None, Meta(description="Steps of each parameter: a grid instead of a continuum.")
     ] = None
@@ -273,6 +270,7 @@ class Decisions(Reply, frozen=True):
     """Decisions, in the order in which they were made."""
 
     decisions: list[Decision]
+    cautions: Annotated[list[str], Meta(description="Such as that `count` plays each arm.")] | UnsetType = UNSET
 
 
 Std = Annotated[float | None, Meta(description="Standard deviation of the noise of the reward; null where unknown.")]

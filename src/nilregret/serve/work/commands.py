@@ -47,12 +47,14 @@ class DecideResult(NamedTuple):
         propensities: functions that compute the propensity of each decision, which may take a while. None if the
             request did not ask for propensities, or if a replay of the record must compute them.
         alike: whether a retry has the same `among` and `exclude` as the first request.
+        cautions: sentences about new decisions.
     """
 
     trials: list[Trial]
     again: bool
     propensities: list[Callable[[], Propensity | None]] | None = None
     alike: bool = True
+    cautions: list[str] | None = None
 
 
 class _NewTrial(NamedTuple):
@@ -106,9 +108,11 @@ class Decide(NamedTuple):
                 return Going(partial(action, before=made))
             propensities = [partial(each.propensity, each.trial) for each in made if each.propensity is not None]
             wanted = body.propensity and len(propensities) == count
+            said = slates.repeats(transaction.roster, given[1], given[3], count)
             return DecideResult(
-                [each.trial for each in made], again=False, propensities=[*propensities] if wanted else None
-            )
+                [each.trial for each in made], again=False, propensities=[*propensities] if wanted else None,
+                cautions=[*said.values()],
+            )  # fmt: skip
 
         return action
 
