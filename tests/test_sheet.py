@@ -213,7 +213,7 @@ class TestReading:
             assert (first.state, second.reward, third.state) == ("abandoned", 2.0, "pending")
             assert first.abandoned.reason == "done by hand at other values, as trial 3"
             assert (added.reward, added.parameters) == (1.0, first.parameters | {"heat": 55.5})
-        with pytest.raises(nr.errors.InvalidInput, match=r"Row 1 .* it is abandoned already, done by hand"):
+        with pytest.raises(nr.errors.InvalidInput, match=r"Line 2 .* it is abandoned already, done by hand"):
             read(study, filled(sheet, cells | {(0, "value"): "9"}), tmp_path)
         assert len(study.trials) == 4
 
@@ -227,32 +227,44 @@ class TestReading:
     @pytest.mark.parametrize(
         ("cells", "words"),
         [
-            ({(1, "value"): "good"}, "Row 2 .*good.* in column value: it must be a number"),
-            (OF_FIRST | {(0, "heat"): "hot"}, "Row 1 .*hot.* in column heat"),
-            (OF_FIRST | {(0, "heat"): "99"}, "Row 1 .*heat.*99.*`study.widen.heat=nr.Float.* changes the range"),
-            (OF_FIRST | {(0, "drop"): "0.15"}, "Row 1 .*drop.*plus a multiple of 0.1"),
-            (OF_FIRST | {(0, "kind"): "z"}, "Row 1 .*in column kind"),
-            (OF_FIRST | {(0, "sheet"): "other"}, "Row 1 .*other.* 'lab', the study of the sheet"),
-            ({(0, "value"): "1"}, "Row 1 .*`value` has a value and `constraints.0` has none: fill in both, or neither"),
+            ({(1, "value"): "good"}, "Line 3 .*good.* in column value: it must be a number"),
+            (OF_FIRST | {(0, "heat"): "hot"}, "Line 2 .*hot.* in column heat"),
+            (OF_FIRST | {(0, "heat"): "99"}, "Line 2 .*heat.*99.*`study.widen.heat=nr.Float.* changes the range"),
+            (OF_FIRST | {(0, "drop"): "0.15"}, "Line 2 .*drop.*plus a multiple of 0.1"),
+            (OF_FIRST | {(0, "kind"): "z"}, "Line 2 .*in column kind"),
+            (OF_FIRST | {(0, "sheet"): "other"}, "Line 2 .*other.* 'lab', the study of the sheet"),
+            (
+                {(0, "value"): "1"},
+                "Line 2 .*`value` has a value and `constraints.0` has none: fill in both, or neither",
+            ),
             (
                 {(0, "value"): "1", (0, "metrics.euros"): "2"},
-                "Row 1 .*`value` has a value and `constraints.0` has none",
+                "Line 2 .*`value` has a value and `constraints.0` has none",
             ),
-            (OF_FIRST | {(0, "metrics.euros"): ""}, "Row 1 .*`metrics.euros` has none: fill in both, or neither"),
-            (OF_FIRST | {(0, "metrics.euros"): "0"}, "Row 1 .*column metrics.euros: it must be a number above 0"),
-            ({(0, "constraints.0"): "1"}, "Row 1 .*`constraints.0` has a value and `value` has none: fill in both"),
-            ({(0, "value"): "failed", (0, "heat"): "44"}, "Row 1 .*failed at other values than asked"),
-            ({(0, "value"): "failed", (0, "number"): ""}, "Row 1 .*no number of a trial that could fail"),
-            (OF_FIRST | {(0, "number"): "99"}, "Row 1.*no trial 99. A row of a sheet without"),
+            (OF_FIRST | {(0, "metrics.euros"): ""}, "Line 2 .*`metrics.euros` has none: fill in both, or neither"),
+            (OF_FIRST | {(0, "metrics.euros"): "0"}, "Line 2 .*column metrics.euros: it must be a number above 0"),
+            ({(0, "constraints.0"): "1"}, "Line 2 .*`constraints.0` has a value and `value` has none: fill in both"),
+            ({(0, "value"): "failed", (0, "heat"): "44"}, "Line 2 .*failed at other values than asked"),
+            ({(0, "value"): "failed", (0, "number"): ""}, "Line 2 .*no number of a trial that could fail"),
+            (OF_FIRST | {(0, "number"): "99"}, "Line 2.*no trial 99. A row of a sheet without"),
             ({}, "no row has a reward"),
         ],
     )
     def test_nonsense_is_answered_with_row_and_column(self, tmp_path, cells, words):
         study = made(constraints=1, cost="euros")
         sheet = study.sheet(2)
-        with pytest.raises(nr.errors.InvalidInput, match=words):
+        with pytest.raises(nr.errors.InvalidInput, match=words) as said:
             read(study, filled(sheet, cells), tmp_path)
+        assert str(said.value).casefold().count("nothing was re") == 1
         assert [trial.state for trial in study.trials] == ["pending", "pending"]
+
+    @pytest.mark.parametrize("column", ["heat", "value"])
+    def test_a_misspelt_column(self, tmp_path, column):
+        study = made()
+        words = rf"^\S+filled.csv has the columns .*Did you mean column '{column}x'. Nothing was recorded"
+        text = filled(study.sheet(1), {(0, "value"): "1"}).replace(column, f"{column}x", 1)
+        with pytest.raises(nr.errors.InvalidInput, match=words):
+            read(study, text, tmp_path)
 
     def test_a_table_that_is_no_sheet_is_read_as_before(self):
         study = made(nr.Space(x=nr.Float(0, 1)))

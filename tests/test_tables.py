@@ -191,11 +191,11 @@ def test_numbers_of_asked_trials_are_answers(storage, tmp_path):
     assert [trial.number for trial in made.add_from(path)] == [0, 1, 3]  # once, and harmless again
     rounded = filled(made, path, {}, lambda table: table.round({"reward": 8, "parameters.t": 6, "asked_at": 0}))
     assert [trial.number for trial in made.add_from(rounded)] == [0, 1, 3]
-    with pytest.raises(nr.errors.TrialError, match=r"Row 4 of .*filled.csv: .*20.5.*Nothing was recorded"):
+    with pytest.raises(nr.errors.TrialError, match=r"Line 5 of .*filled.csv: .*20.5.*nothing was recorded"):
         made.add_from(filled(made, path, {2: 1.0, 3: 20.0}))
     assert [trial.reward for trial in made.trials] == [1 / 3, 10.5, None, 20.5]
     edited = filled(made, path, {2: 1.0}, lambda table: table.assign(**{"parameters.t": 41.25}))
-    with pytest.raises(nr.errors.InvalidInput, match=r"Row 1 of .*was asked at .*Without the column `number`"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"Line 2 of .*was asked at .*Without the column `number`"):
         made.add_from(edited)
 
 

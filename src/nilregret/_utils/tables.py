@@ -27,7 +27,7 @@ from typing import Any, final
 import numpy as np
 
 from ..errors import InvalidInput, needs
-from .checks import Array, many, number_in, shown
+from .checks import Array, closest, many, number_in, shown
 from .dataclass import dataclass, replace
 from .files import bytes_of, text_in
 from .logs import AMONG, COUNTED, Row, rows_of_records, rows_of_text
@@ -73,8 +73,9 @@ class Table:
         called: words for the table in errors.
         columns: values by name of the column, all of one length. An empty cell is None or NaN.
         texts: True if a cell may be the text of a value, as in a CSV file.
-        first: number of the first row in errors.
+        first: number of the first row in errors, if it has no line.
         piece: True if the table is a part of a longer one, of which earlier rows are on record.
+        lines: of a CSV file, at which the rows end. That of the names of columns is 1.
     """
 
     called: str
@@ -82,6 +83,7 @@ class Table:
     texts: bool = False
     first: int = 1
     piece: bool = False
+    lines: Sequence[int] | None = None
 
     def __post_init__(self) -> None:
         lengths = {name: len(column) for name, column in self.columns.items()}
@@ -98,6 +100,15 @@ class Table:
     def named(self) -> str:
         """The table and its columns in words, for errors."""
         return f"{self.called} has the columns {shown(list(self.columns), length=300)}"
+
+    def at(self, row: int) -> str:
+        """Returns the place of a row in words, for errors."""
+        return f"{f'Row {row + self.first}' if self.lines is None else f'Line {self.lines[row]}'} of {self.called}"
+
+    def misspelt(self, *names: str, known: Collection[str] = ()) -> str:
+        """Returns a hint that a column, none of those known, is like one of these names, or an empty text."""
+        close = next(filter(None, (closest(name, self.unread(known)) for name in names)), None)
+        return "" if close is None else f" Did you mean column {close!r}?"
 
     def find(self, *names: str) -> str | None:
         """Returns the column of one of these names, the first that is there, in any capitalisation."""
@@ -118,7 +129,7 @@ class Table:
         if column is None:
             raise InvalidInput(
                 f"{self.named}: one of them must be `reward` (or `value`, or `loss`), the value of the objective. "
-                "Usually it has another name: rename it."
+                f"Usually it has another name: rename it.{self.misspelt(*REWARDS, known=parameters)}"
             )
         return column, column.casefold() in LOSSES
 
@@ -167,8 +178,7 @@ class Table:
         comma = isinstance(value, str) and DECIMAL_COMMA.match(value)
         why = " Decimal commas are read in files that separate by semicolons." if comma else ""
         return InvalidInput(
-            f"Row {row + self.first} of {self.called} has {shown(value)} in column {column}: it must be {wanted}, or "
-            f"empty.{why}"
+            f"{self.at(row)} has {shown(value)} in column {column}: it must be {wanted}, or empty.{why}"
         )
 
     def rows(self) -> Iterable[Row]:
@@ -327,7 +337,7 @@ def _table_of_text(text: str, called: str) -> Table:
         return table_of_records(rows, called)
     if start[0] == "[":
         return table_of_records(_listed(text, called), called)
-    return Table(called, _of_csv(text, called), texts=True)
+    return _of_csv(text, called)
 
 
 def _of_arrow(data: bytes, called: str) -> dict[str, Any]:
@@ -420,7 +430,7 @@ def _csv_lines(text: str, called: str) -> tuple[str, list[tuple[int, list[str]]]
         raise InvalidInput(f"{called} is no CSV table: line {reader.line_num}: {error}.") from None
 
 
-def _of_csv(text: str, called: str) -> dict[str, Any]:
+def _of_csv(text: str, called: str) -> Table:
     separator, lines = _csv_lines(text, called)
     (_, names), *rows = lines
     while names and not names[-1]:  # A line may end in separators.
@@ -437,7 +447,8 @@ def _of_csv(text: str, called: str) -> dict[str, Any]:
     _unique(columns, [names[i].strip() for i in kept], called)
     if separator != ",":
         columns = _with_points(columns, called)
-    return {name: [_cell(text) for text in column] for name, column in columns.items()}
+    cells = {name: [_cell(text) for text in column] for name, column in columns.items()}
+    return Table(called, cells, texts=True, lines=[number for number, _ in rows])
 
 
 def _separator(text: str) -> tuple[str, str]:

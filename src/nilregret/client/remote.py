@@ -74,11 +74,13 @@ class Rows:
         else:
             found = given_table("table", table)
         columns = {name: found.values(name) if name in NESTED else cells for name, cells in found.columns.items()}
-        self._table = Table(found.called, columns)
+        self._table = Table(found.called, columns, lines=found.lines)
 
     def __iter__(self) -> Iterator[bytes]:
         part = []
-        for number, row in enumerate(self._table.rows(), start=1):
+        for number, row in enumerate(
+            self._table.rows(),
+        ):
             part.append(msgspec.json.encode(self._checked(row, number), enc_hook=_plain) + b"\n")
             if len(part) == PART:
                 yield b"".join(part)
@@ -90,9 +92,7 @@ class Rows:
         found = {name: None if is_missing(value) else value for name, value in row.items()}
         for name, value in found.items():
             if isinstance(value, float) and math.isinf(value):
-                raise InvalidInput(
-                    f"Row {number} of {self._table.called} has {value} in column {name}: it must be finite."
-                )
+                raise InvalidInput(f"{self._table.at(number)} has {value} in column {name}: it must be finite.")
         return found
 
     def cautions(self, said: m.ObservationsTaken) -> list[str]:

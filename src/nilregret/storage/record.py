@@ -227,7 +227,7 @@ class Record(Sequence[Trial]):
         if not trial.open:
             raise TrialError(
                 f"Trial {trial.number} was told already ({answer_of(trial)}), and now another answer comes "
-                f"({answer}); nothing was recorded. Usually two workers had the same trial.",
+                f"({answer}); nothing was recorded. Usually two workers had the same trial, or a table was edited.",
                 advice="`tell(..., revise=True)` corrects an answer and keeps the first; to record another reward of "
                 "the same point use `add`.",
                 topic="answered",

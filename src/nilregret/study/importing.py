@@ -30,7 +30,7 @@ from ..storage.visit import Visit
 from .direction import Goal
 from .inputs import Inputs
 from .replica import Replica
-from .rows import Imported, Links, Reader, in_row, without_titles
+from .rows import Imported, Links, Reader, in_row, unrecorded, without_titles
 from .transaction import Transaction
 from .visits import Asked
 
@@ -158,8 +158,11 @@ def taking(
         InvalidInput: nothing can be read, or a row cannot be used.
     """
     table = given_table("table", source)
-    reader = reader_of(table, replica, goal, name)
-    rows = reader.rows()
+    try:
+        reader = reader_of(table, replica, goal, name)
+        rows = reader.rows()
+    except InvalidInput as error:
+        raise unrecorded(error) from None
     if not rows:
         raise InvalidInput(f"{table.named}, and no row has a reward in column {reader.reward}: nothing was read.")
     if unread := reader.unread():

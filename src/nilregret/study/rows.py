@@ -41,6 +41,7 @@ CHANCE = (
     "action, or a score."
 )
 ROUNDED = 1e-6  # Share of a range, or of an answer, that a spreadsheet may round away.
+UNRECORDED = "Nothing was recorded."
 AS_NEW = "Without the column `number` all rows are added as new trials."
 
 
@@ -191,8 +192,14 @@ def _rounding(time: float) -> float:
 
 def in_row(error: NoRegretError, row: int, table: Table) -> NoRegretError:
     """Returns an error that names the row of a table."""
-    nothing = "" if table.piece else " Nothing was recorded."
-    return type(error)(f"Row {row} of {table.called}: {error.what}{nothing}", advice=error.advice, topic=error.topic)
+    told = type(error)(f"{table.at(row - table.first)}: {error.what}", advice=error.advice, topic=error.topic)
+    return told if table.piece else unrecorded(told)
+
+
+def unrecorded(error: NoRegretError) -> NoRegretError:
+    """Returns an error that says that nothing was recorded."""
+    said = "othing was re" in error.what  # Recorded or read.
+    return error if said else type(error)(f"{error.what} {UNRECORDED}", advice=error.advice, topic=error.topic)
 
 
 def without_titles(table: Table) -> Table:
@@ -253,7 +260,8 @@ class Reader:
         place = self._inputs.policy.objective_names.index(name)
         found = self._table.find(f"{prefix}{name}", f"{prefix}{place}", *[bare] * bool(bare))
         if found is None:
-            raise InvalidInput(f"{self._table.named}: one of them must be `{prefix}{name}`, the value of an objective.")
+            wanted = f"one of them must be `{prefix}{name}`, the value of an objective."
+            raise InvalidInput(f"{self._table.named}: {wanted}{self._table.misspelt(name)}")
         return found
 
     def rows(self) -> list[Imported]:
@@ -353,8 +361,8 @@ class Reader:
                 steps, stopped, self._asked(i, under), self._links(i),
             )  # fmt: skip
         except InvalidInput as error:
-            if error.what.startswith("Row "):  # of a cell
-                raise error
+            if error.what.startswith((self._table.at(i), self._table.named)):  # of a cell, or of all rows
+                raise
             raise in_row(error, i + self._table.first, self._table) from None
 
     def _asked(self, i: int, context: Any) -> Asked | None:
@@ -469,8 +477,10 @@ class Reader:
         if column is None:
             if parameter.unknown or (space.conditions is not None and name in space.conditions.needs):
                 return None
+            known = {each for space in self._spaces() for each in space.parameters}
             raise InvalidInput(
-                f"{self._table.named}, and no column {prefix}.{name}: the study has a parameter of that name."
+                f"{self._table.named}, and no column {name} or {prefix}.{name}: the study has a parameter of that "
+                f"name.{self._table.misspelt(name, known=known)}"
             )
         if not isinstance(parameter, Choice):
             value = self._table.number(column, i, boolean=False)
