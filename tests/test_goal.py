@@ -173,7 +173,7 @@ def test_another_goal_is_another_study(tmp_path):
     policy = nr.gp_ucb(ARMS, KERNEL, noise=0.1)
     nr.Study(policy, goal="minimize", storage=url)
     nr.Study(policy, goal="minimize", storage=url)
-    with pytest.raises(nr.errors.InvalidInput, match='another goal \\("minimize" then, "maximize" now\\)'):
+    with pytest.raises(nr.errors.InvalidInput, match='other values: goal \\("minimize" then, "maximize" now\\)'):
         nr.Study(policy, storage=url)
 
 

@@ -834,9 +834,9 @@ def test_the_same_call_goes_on_and_a_finished_one_evaluates_nothing(tmp_path):
     assert told(other) == told(straight)
     with pytest.raises(nr.errors.InvalidInput, match=r"other parameters: domain.x.high \(1.0 then, 2.0 now\)"):
         quiet(objective, nr.Space(x=nr.Float(0, 2), kind=nr.Choice("a", "b")), storage=storage)
-    with pytest.raises(nr.errors.InvalidInput, match="another seed"):
+    with pytest.raises(nr.errors.InvalidInput, match="other values: seed"):
         quiet(objective, SPACE, storage=storage, seed=1)
-    with pytest.raises(nr.errors.InvalidInput, match="another goal"):
+    with pytest.raises(nr.errors.InvalidInput, match="other values: goal"):
         nr.minimize(objective, SPACE, trials=9, storage=storage)
 
 
@@ -947,7 +947,7 @@ def test_interrupted_and_killed_runs_end_as_one_that_was_not(tmp_path):
         (lambda: nr.minimize(lambda a, b: a, nr.Box([0, 0], [1, 1]), trials=3), "by name, declare an nr.Space"),
         (lambda: nr.Choice(["a", "b"]), r"one by one: Choice\(\*options\)"),
         (lambda: nr.Space(x=(0, 1.5)), r"^Parameter `x` is \(0, 1.5\).* are nr\.Float\(0, 1.5\)\.$"),
-        (lambda: nr.Space(x=(0, 3)), r"are nr\.Int\(0, 3\)\.$"),
+        (lambda: nr.Space(x=(0, 3)), r"are nr\.Float\(0, 3\), whole ones nr\.Int\(0, 3\)\.$"),
         (lambda: nr.Space(x=["a", "b"]), r"nr\.Choice\('a', \.\.\.\)\.$"),
     ],
 )

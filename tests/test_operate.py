@@ -95,7 +95,7 @@ def test_a_study_from_beginning_to_end(folder):
     assert "oven" in run("studies", "studies.db")
     assert data("studies", "sqlite:///studies.db")[0]["observed"] == 6
     assert run("create", "studies.db", "oven", "oven.toml").endswith("6 trials.\n")
-    assert "another seed" in run("create", "studies.db", "oven", "oven.toml", "--seed", 4, code=1)
+    assert "other values: seed" in run("create", "studies.db", "oven", "oven.toml", "--seed", 4, code=1)
 
 
 def test_show_counts_feasible_trials_and_says_what_the_model_expects(folder, monkeypatch):
@@ -111,7 +111,7 @@ def test_show_counts_feasible_trials_and_says_what_the_model_expects(folder, mon
     assert set(shown["importance"]) == {"a", "b"}
     text = run("show", "studies.db")
     place = "trial 2 at a=0, b=1: 2"
-    for words in (f"recommended   {place}", f"highest told  {place}", "expected over the", "importance"):
+    for words in (f"recommended   {place}", f"highest told  {place}", "expected over the", "%, each with its int"):
         assert words in text
     assert "5 after" not in text
 

@@ -96,7 +96,7 @@ def test_a_changed_space_is_refused_with_a_way_out(tmp_path):
     wider = nr.Space(x=nr.Float(0, 2))
     with pytest.raises(nr.errors.InvalidInput, match=r"of other parameters.*like = \"sqlite:.*a.db#s\""):
         nr.minimize(lambda x: x, wider, trials=3, storage=where, name="s", progress=False)
-    with pytest.raises(nr.errors.InvalidInput, match=r"another domain.*`like='sqlite:.*a.db#s'`"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"other values: domain.*`like='sqlite:.*a.db#s'`"):
         nr.Study(nr.auto(wider), goal="minimize", storage=where, name="s")
     result = nr.minimize(lambda x: x, wider, trials=3, storage=where, name="t", like=f"{where}#s", progress=False)
     assert len(result.study.policy.refit.studies[0].points) == 3
@@ -106,7 +106,7 @@ def test_arms_keep_their_numbers(tmp_path):
     """The number of an arm follows the order, so another order is another study."""
     where = f"sqlite:///{tmp_path}/a.db"
     nr.Study(nr.auto(nr.Space(kind=nr.Choice("a", "b")).grid()), storage=where, name="s")
-    with pytest.raises(nr.errors.InvalidInput, match="another domain"):
+    with pytest.raises(nr.errors.InvalidInput, match="other values: domain"):
         nr.Study(nr.auto(nr.Space(kind=nr.Choice("b", "a")).grid()), storage=where, name="s")
 
 
@@ -117,6 +117,6 @@ def test_the_service_takes_another_order():
             study = client.create("s", nr.auto(nr.Space(k=nr.Choice(*options))))
         assert study.ask().parameters["k"] in ("a", "b", "c")
         with pytest.raises(
-            nr.errors.NoRegretError, match=r'another policy.domain.k.options\[2\] \("c" then, nothing now\)'
+            nr.errors.NoRegretError, match=r'other values: policy.domain.k.options\[2\] \("c" then, nothing now\)'
         ):
             client.create("s", nr.auto(nr.Space(k=nr.Choice("a", "b"))))

@@ -188,7 +188,7 @@ def test_a_program_that_another_machine_rounds_otherwise_resumes_its_study(tmp_p
         asked = there.ask().arm
     assert nr.Study(policy(), storage=url).explain(25).repeated
     assert here.trials[25].arm == asked
-    with pytest.raises(nr.errors.InvalidInput, match=r"another kernel\.lengthscale"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"other values: kernel\.lengthscale"):
         nr.Study(policy(lengthscale=0.90000001), storage=url)
 
 

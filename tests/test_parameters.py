@@ -311,7 +311,7 @@ class TestOptions:
             opened = nr.Study.open(storage=f"sqlite:///{path}", name="s")
             assert len(opened.trials) == 1
             opened.ask()
-            with pytest.raises(nr.errors.InvalidInput, match="another domain"):
+            with pytest.raises(nr.errors.InvalidInput, match="other values: domain"):
                 nr.Study(nr.auto(space), storage=f"sqlite:///{path}", name="s")
         finally:
             sys.path.remove(str(tmp_path))

@@ -153,7 +153,7 @@ def test_what_a_study_was_made_with_is_said_by_the_names_of_the_parts(tmp_path):
     arms, storage = nr.Arms.grid(0, 1, 9), f"sqlite:///{tmp_path / 'old.db'}"
     drawn = nr.irgp_ucb(arms, KERNEL, noise=0.1, shift="half").score
     nr.Study(nr.gp_ucb(arms, KERNEL, noise=0.1).using(score=drawn), storage=storage, name="old").close()
-    said = r"another score \(RandomisedBound then, UpperConfidenceBound now\).*has other defaults.*nr.Study.open"
+    said = r"other values: score \(RandomisedBound then, UpperConfidenceBound now\).*has other defaults.*nr.Study.open"
     with pytest.raises(nr.errors.InvalidInput, match=said):
         nr.Study(nr.gp_ucb(arms, KERNEL, noise=0.1), storage=storage, name="old")
 

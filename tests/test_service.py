@@ -45,7 +45,7 @@ def test_a_study_is_put_once_and_again(client):
     assert status == 409
     assert "lengthscale" in said["error"]["sentence"]
     _, said = client.put(AT, body | {"deadline": 60.0})
-    assert "another deadline (nothing then, 60.0 now). A study" in said["error"]["sentence"]
+    assert "other values: deadline (nothing then, 60.0 now). A study" in said["error"]["sentence"]
 
 
 def test_warnings_name_entries_of_requests(client):

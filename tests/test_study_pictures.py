@@ -108,6 +108,8 @@ def test_history_says_what_is_best_and_when_it_improved(goal):
     assert f"{word}: trial 1 with {numeral(3.0 * sign)}\nlast improved 3 trials ago; expected further gain" in said(
         found
     )
+    worse = tuned([sign * v for v in (3.0, 1.0, 2.0)], goal=goal)
+    assert "\nno later trial was better than the first; expected" in said(History(worse))
     values, gaps = history_panels(found, None, "reward")
     assert gaps.y.log
     (failed,) = marks(values, Points, "failed")

@@ -406,7 +406,7 @@ def test_a_missing_file_and_a_changed_policy_are_explained(folder):
     tune(write(folder), "--trials", "2")
     changed = tune(write(folder, ("noise = 0.1", "noise = 0.2")))
     assert changed.exit_code == 1
-    assert "was made with another noise (0.1 then, 0.2 now), regularization" in changed.output
+    assert "was made with other values: noise (0.1 then, 0.2 now), regularization" in changed.output
     assert len(trials(folder)) == 2
 
 
@@ -414,7 +414,7 @@ def test_a_changed_goal_is_refused(folder):
     tune(write(folder), "--trials", "2")
     changed = tune(write(folder, ("trials = 12", 'trials = 12\ngoal = "minimize"')))
     assert changed.exit_code == 1
-    assert 'was made with another goal ("maximize" then, "minimize" now). A study' in changed.output
+    assert 'was made with other values: goal ("maximize" then, "minimize" now). A study' in changed.output
 
 
 def test_the_prior_mean_of_losses_is_a_loss(folder):

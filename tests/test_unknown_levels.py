@@ -297,7 +297,7 @@ def test_a_program_goes_on_with_contexts_of_then_or_of_now(url):
     for under in (SHOP, nr.Space(hour=SHOP.parameters["hour"], **WIDER)):
         study = nr.Study(nr.auto(ARMS, context=under), seed=0, propensities=True, storage=url)
         assert study.policy.context.parameters["device"] == WIDER["device"]
-    with pytest.raises(InvalidInput, match="was made with another context"):
+    with pytest.raises(InvalidInput, match="was made with other values: context"):
         nr.Study(nr.auto(ARMS, context=CONTEXT), seed=0, propensities=True, storage=url)
 
 

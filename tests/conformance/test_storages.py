@@ -56,10 +56,10 @@ def test_another_policy_or_seed_is_refused(url):
     other = nr.gp_ucb(POLICY.domain, nr.Matern(1.5, 0.2), noise=0.2)
     with pytest.raises(
         nr.errors.InvalidInput,
-        match=r"another kernel.nu \(2.5 then, 1.5 now\), noise \(0.1 then, 0.2 now\), regularization",
+        match=r"other values: kernel.nu \(2.5 then, 1.5 now\), noise \(0.1 then, 0.2 now\), regularization",
     ):
         nr.Study(other, storage=url)
-    with pytest.raises(nr.errors.InvalidInput, match="another seed"):
+    with pytest.raises(nr.errors.InvalidInput, match="other values: seed"):
         nr.Study(POLICY, seed=1, storage=url)
 
 
@@ -235,7 +235,7 @@ def test_reasons_are_stored_whatever_they_hold(url):
 
 def test_facts_about_a_study_must_be_the_same_when_it_is_resumed(url):
     nr.Study(POLICY, storage=url, about={"goal": "minimize"})
-    with pytest.raises(nr.errors.InvalidInput, match=r"another about\.goal"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"other values: about\.goal"):
         nr.Study(POLICY, storage=url, about={"goal": "maximize"})
     assert nr.Study.open(storage=url).about == {"goal": "minimize"}
 

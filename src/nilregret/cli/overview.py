@@ -382,7 +382,8 @@ def _model_facts(summary: dict[str, Any]) -> list[tuple[str, object]]:
         found.append(("further gain", f"{gain} expected over the recommended trial"))
     if summary["importance"]:
         first = list(summary["importance"].items())[:MOST_NAMED]
-        found.append(("importance", ", ".join(f"{name} {total:.0%}" for name, total in first)))
+        shares = ", ".join(f"{name} {total:.0%}" for name, total in first)
+        found.append(("importance", f"{shares}, each with its interactions"))
     return found
 
 

@@ -63,8 +63,8 @@ def _meant(given: object) -> str:
     """Returns a sentence with the probable meaning of a plain value in place of a parameter."""
     if isinstance(given, tuple) and len(given) == 2 and all(type(end) in (int, float) for end in given):
         low, high = given
-        kind = "Int" if type(low) is type(high) is int else "Float"
-        return f"Numbers from {low!r} to {high!r} are nr.{kind}({low!r}, {high!r})."
+        whole = f", whole ones nr.Int({low!r}, {high!r})" * (type(low) is type(high) is int)
+        return f"Numbers from {low!r} to {high!r} are nr.Float({low!r}, {high!r}){whole}."
     if isinstance(given, list | tuple) and given:
         return f"One of several is a choice: nr.Choice({shown(given[0])}, ...)."
     return ""

@@ -132,6 +132,12 @@ class History:
         later = self.study.trials[int(self.numbers[at_best[0]]) + 1 :] if len(at_best) else ()
         return sum(trial.state != "pending" for trial in later)
 
+    @property
+    def improved(self) -> bool:
+        """True if a trial since the last restart was better than the first one."""
+        best = self.best_so_far[self.numbers >= max(self.study.restarts, default=0)]
+        return len(np.unique(best[~np.isnan(best)])) > 1
+
     @cached_property
     def gain(self) -> float | None:
         """Expected further gain over the recommended trial, or None if it is unknown."""
@@ -384,6 +390,7 @@ def said(found: History) -> str:
     """Returns where the study stands, in two lines."""
     step = _step(found)
     when = f"last improved {many(found.since, 'trial')} ago" if found.since else "last improved by the last trial"
+    when = when if found.improved or not found.since else "no later trial was better than the first"
     if found.window:
         total = float(found.values @ found.plays) / float(found.plays.sum())
         mean, last = (numeral(float(value), step=step) for value in (total, found.running[-1]))

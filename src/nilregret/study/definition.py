@@ -218,7 +218,7 @@ def policy_in_force(
         if spaces and not differences(now(), of, goal, seed, about, where):
             return _loaded(stored, of)
         raise InvalidInput(
-            f"{where} was made with another {listed(found)}. A study keeps what it was "
+            f"{where} was made with other values: {listed(found)}. A study keeps what it was "
             "made with. Usually the program was changed, or nilregret was upgraded and has other defaults. Choose "
             "another name for a new study.",
             advice=f"To continue this one as it is, call `nr.Study.open(storage={url!r}, name={stored.name!r})`."

@@ -84,7 +84,7 @@ def _another(name: str, differing: list[Difference], body: messages.StudyRequest
     entries = [_entry(each.path, body) for each in differing]
     found = listed([each._replace(path=path) for each, path in zip(differing, entries, strict=True)])
     return Problem(
-        409, "another", f"There is a study {name!r}, made with another {found}. A study keeps what it was made "
+        409, "another", f"There is a study {name!r}, made with other values: {found}. A study keeps what it was made "
         "with: put that again to go on with it, or choose another name for a new study.",
         field=re.split(r"[.[]", entries[0], maxsplit=1)[0],
     )  # fmt: skip
