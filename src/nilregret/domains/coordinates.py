@@ -79,7 +79,7 @@ def refuse_lists(name: str, points: Any, names: Collection[str]) -> None:
         f"`{name}` is {shown(points)}: these parameters have names, and a list would be read as shares of their "
         f"ranges (0.5 is the middle). Write {{{written}}}.",
         advice="An array, such as `trial.point`, is taken as the kernel sees it.",
-        topic="named",
+        topic="named" if name != "context" else "",
     )
 
 
