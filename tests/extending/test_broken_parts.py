@@ -368,6 +368,25 @@ class Constant(nr.Linear.__mro__[1]):
         raise nr.errors.InvalidInput("None.")
 
 
+@described
+@dataclass(frozen=True)
+class Alone(nr.kernels.Stationary):
+    """A profile without the function of slopes."""
+
+    lengthscale: float = 1.0
+    scale: float = 1.0
+
+    def profile(self, squares):
+        return np.exp(-squares)
+
+
+class Bare(nr.kernels.Stationary):
+    """No dataclass."""
+
+    def profile(self, squares):
+        return np.exp(-squares), lambda: 2.0 * np.exp(-squares)
+
+
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
@@ -375,8 +394,10 @@ class Constant(nr.Linear.__mro__[1]):
         (WrongGradient(1.0), "input_gradient` is not the derivative"),
         (Constant(), "not symmetric"),
         ("matern", "no `Kernel`"),
+        (Alone(1.0), "`Alone.profile` must return two things, .* it returns array"),
+        (Bare(), "`Bare` is not decorated with `nilregret.slots.described`. Make it a frozen dataclass"),
     ],
-    ids=["not positive", "wrong gradient", "not symmetric", "no kernel"],
+    ids=["not positive", "wrong gradient", "not symmetric", "no kernel", "one array", "bare"],
 )
 def test_broken_kernels_are_caught(kernel, message):
     with pytest.raises(AssertionError, match=message):

@@ -15,6 +15,7 @@ from ..kernels.stationary import Stationary
 from .driver import central_differences, close, promise, refused
 
 COUNT = 10  # random points
+DESCRIBE = "Make it a frozen dataclass, decorated with `nilregret.slots.described`, whose fields are plain values."
 CENTRE, SIZES, SPREADS, WIDE = 0.5, (4, 30, 100), (0.02, 0.1, 0.5, 1.5), (5.0, 20.0)  # of points for eigenvalues
 
 
@@ -35,6 +36,14 @@ def check_kernel(kernel: Kernel, points: npt.ArrayLike | None = None) -> None:
     promise(isinstance(kernel, Kernel), f"This is no `Kernel`: {kernel!r}. One of your own derives from `PointKernel`.")
     given = np.random.default_rng(4).uniform(-1.0, 2.0, (COUNT, 2)) if points is None else points
     X = points_array("points", given).copy()
+    name = type(kernel).__name__
+    promise(serialize.is_described(kernel), f"`{name}` is not decorated with `nilregret.slots.described`. {DESCRIBE}")
+    found = kernel.profile(np.ones(2)) if isinstance(kernel, Stationary) else (None, len)
+    promise(
+        isinstance(found, tuple) and len(found) == 2 and callable(found[1]),
+        f"`{name}.profile` must return two things, kappa(r) and a function that returns -kappa'(r) / r, as in `return "
+        f"value, lambda: slope`; it returns {found!r}.",
+    )
     promise(len(X) >= 4, "A check at less than 4 points would not see much: give more `points`.")
     _check_matrix(kernel, X)
     _check_arms(kernel, X)
@@ -117,7 +126,7 @@ def _check_description(kernel: Kernel, X: Array) -> None:
     name = type(kernel).__name__
     text = serialize.dumps(kernel)
     again = serialize.loads(text)
-    why = "Make it a frozen dataclass, decorated with `nilregret.slots.described`, whose fields are plain values."
+    why = DESCRIBE
     promise(type(again) is type(kernel) and again == kernel, f"`{name}` comes back from its JSON as {again!r}. {why}")
     promise(serialize.dumps(again) == text, f"`{name}` is written otherwise once it has come back from its JSON. {why}")
     promise(np.array_equal(again(X, X), kernel(X, X)), f"`{name}` from its JSON has other covariances. {why}")
