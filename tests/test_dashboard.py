@@ -721,6 +721,20 @@ def test_ranges_allow_for_a_fit_that_takes_noise_for_the_function():
     assert doubt_of(nr.Study(arms()), answered) == 1.0
 
 
+@pytest.mark.parametrize("told", [(0.0, 1.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0)])
+@pytest.mark.parametrize("context", [None, nr.Arms(range(3))], ids=["alone", "under contexts"])
+def test_four_answers_to_many_questions_prove_nothing(told, context):
+    """A fit to four rewards found hardly any noise, and the page said that learning has cost 2.98 (2.63 to 3.33)."""
+    study = nr.Study(nr.auto(nr.Arms(range(4)), context=context, answers="late"), seed=1)
+    study.quiet = True
+    trials = [study.ask(None if context is None else [float(i % 3)]) for i in range(30)]
+    for trial, reward in zip(trials, told, strict=False):
+        study.tell(trial, reward)
+    verdict = value_view(study)["verdict"]
+    assert "not known yet" in verdict["said"]
+    assert verdict["tone"] == "unsure"
+
+
 def test_a_budget_is_kept_by_the_choices_compared_with_as_far_as_is_known():
     """One lucky value at x = 8 does not make it a choice that keeps the budget. Mixed with x = 2 it is part of one."""
     limits = nr.OnAverage(step=1.0, noise=1.0, kernel=nr.SquaredExponential(1.0, scale=4.0))

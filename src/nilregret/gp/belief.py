@@ -83,6 +83,11 @@ class Belief(ABC, Generic[P]):
         self.apart = apart
 
     @final
+    def leave_pending(self) -> None:
+        """Forgets the trials without a value."""
+        self.with_pending, self.apart = self.observed, False
+
+    @final
     def put(self, cell: Any, value: float | None) -> None:
         """Adds a trial at a cell, which is an arm of a table, a row, or repeated plays of one."""
         if type(cell) is RepeatedPlays:

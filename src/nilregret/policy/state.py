@@ -302,6 +302,17 @@ class State:
         """Returns the bounds of f in the next round, at points of the domain or at all arms."""
         return self.reward.posterior.units.shown(self.reward.envelope(points, context, now=now))
 
+    def answered(self) -> State:
+        """Returns a state whose deviations of the reward are those of the answers alone. It is a copy if others count.
+
+        Unanswered trials that shrink deviations keep decisions apart. They say nothing of f.
+        """
+        if not self.reward.posterior.belief.apart:
+            return self
+        other = self.copy()
+        other.reward.posterior.belief.leave_pending()
+        return other
+
     def limit(self, j: int, points: Any = None, context: Array | None = None) -> Envelope:
         """Returns the bounds of output j, from 1, in the next round."""
         return self.outputs.other_envelope(j, points, context)
