@@ -48,6 +48,24 @@ def test_a_study_is_put_once_and_again(client):
     assert "other values: deadline (nothing then, 60.0 now). A study" in said["error"]["sentence"]
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"deadline": 60.0}, "deadline (3600.0 then, 60.0 now)"),
+        ({"arms": [[0], [1]]}, "arms[2] ([2.0] then, nothing now)"),
+        ({"policy": {"algorithm": "auto"}}, 'policy.reward ("bernoulli" then, nothing now)'),
+        ({"propensities": False}, "propensities (true then, false now)"),
+    ],
+)
+def test_another_study_is_told_by_entries_of_the_request_alone(client, change, said):
+    body = {"arms": [[0], [1], [2]], "policy": {"algorithm": "auto", "reward": "bernoulli"}, "propensities": True}
+    body |= {"deadline": 3600.0, "on_deadline": "reward", "default_reward": 0.0}
+    assert client.put("/v1/studies/rates", body)[0] in (200, 201)
+    assert (
+        f"with other values: {said}. A study" in client.put("/v1/studies/rates", body | change)[1]["error"]["sentence"]
+    )
+
+
 def test_warnings_name_entries_of_requests(client):
     x = {"type": "float", "low": 0, "high": 1}
     policy = {"algorithm": "gp_ucb", "noise": 0.1, "kernel": {"type": "matern"}}

@@ -125,7 +125,6 @@ def objectives_of(stored: StoredStudy) -> dict[str, Goal]:
 
 PROPENSITIES = "propensities"  # The fact that decisions are recorded with their probability.
 RULE = "service"  # the entry of a study's facts that holds the deadline rule
-SETTINGS = (PROPENSITIES, STICKY, RULE)  # The facts that are arguments of their own.
 ROUNDING = 1e-12  # Relative difference of two numbers that are equal but for rounding.
 SHORT = 60  # Characters of a value that an error still shows.
 LISTED = 6  # Differences that an error lists.
@@ -140,7 +139,7 @@ class Difference(NamedTuple):
     now: Any
 
     def __str__(self) -> str:
-        return f"{self.path} ({_shortly(self.then)} then, {_shortly(self.now)} now)"
+        return f"{self.path} ({shortly(self.then)} then, {shortly(self.now)} now)"
 
 
 def listed(found: list[Difference]) -> str:
@@ -259,7 +258,11 @@ def differences(
     of_policy = [*differing(recorded, in_order_of(recorded, now))]
     found = [each for each in of_policy if each.path.startswith(FIRST)]
     found += differing({"goal": stored.goal, "seed": stored.seed}, {"goal": goal, "seed": seed})
-    found += [each if each.path.startswith(SETTINGS) else each._replace(path=f"about.{each.path}") for each in facts]
+    for each in facts:
+        if each.path in (PROPENSITIES, STICKY):  # False is not on record.
+            found.append(each._replace(then=each.then or False, now=each.now or False))
+        else:
+            found.append(each if each.path.startswith(RULE) else each._replace(path=f"about.{each.path}"))
     found += of_policy
     return list({each.path: each for each in found}.values())
 
@@ -310,7 +313,7 @@ def same_values(old: Any, new: Any) -> bool:
     return False
 
 
-def _shortly(value: Any) -> str:
+def shortly(value: Any) -> str:
     """Returns the class name of a part, or a value as JSON: two parts in one slot differ in their class."""
     said = str(value["type"]) if isinstance(value, dict) and "type" in value else json.dumps(value)
     return "nothing" if value is None else said if len(said) <= SHORT else f"{said[: SHORT - 3]}..."

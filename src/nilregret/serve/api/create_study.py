@@ -14,7 +14,7 @@ from ...domains.parameters import Choice
 from ...errors import InvalidInput, NoRegretError
 from ...policy.policy import Policy
 from ...serialize import from_plain, plain_loads, to_plain
-from ...study.definition import PROPENSITIES, Difference, differences, listed, settings_as_facts
+from ...study.definition import PROPENSITIES, Difference, differences, listed, settings_as_facts, shortly
 from ...study.direction import AnyPolicy, as_given, check_policy, goals_of, with_goals
 from ...study.stored import space_now
 from ...study.study import Study
@@ -81,13 +81,35 @@ def put(
 
 def _another(name: str, differing: list[Difference], body: messages.StudyRequest) -> Problem:
     """Returns the problem that a study of this name was made with something else."""
-    entries = [_entry(each.path, body) for each in differing]
-    found = listed([each._replace(path=path) for each, path in zip(differing, entries, strict=True)])
+    found = _causes([each._replace(path=_entry(each.path, body)) for each in differing], body)
     return Problem(
-        409, "another", f"There is a study {name!r}, made with other values: {found}. A study keeps what it was made "
-        "with: put that again to go on with it, or choose another name for a new study.",
-        field=re.split(r"[.[]", entries[0], maxsplit=1)[0],
+        409, "another", f"There is a study {name!r}, made with other values: {listed(found)}. A study keeps what it "
+        "was made with: put that again to go on with it, or choose another name for a new study.",
+        field=re.split(r"[.[]", found[0].path, maxsplit=1)[0],
     )  # fmt: skip
+
+
+def _causes(found: list[Difference], body: messages.StudyRequest) -> list[Difference]:
+    """Returns the differences in entries of the request, without parts of the policy that follow from them."""
+    recipe = body.policy is None or _is_recipe(body.policy)
+    given = {"reward", *(body.policy if recipe and isinstance(body.policy, dict) else ())}
+    if recipe:
+        found = [_as_reward(each) if each.path == "policy.objective" else each for each in found]
+    of_policy = [each for each in found if each.path.startswith("policy.")]
+    own = [each for each in found if each not in of_policy]
+    if recipe:
+        own += [each for each in of_policy if re.split(r"[.[]", each.path)[1] in given]
+    elif any(each.path in Rule.__dataclass_fields__ for each in own):
+        own += [each for each in of_policy if not each.path.startswith("policy.pending")]
+    else:
+        own += of_policy
+    return own or found
+
+
+def _as_reward(found: Difference) -> Difference:
+    """Returns a difference of the part that `reward` of a recipe has made, as the words of the recipe."""
+    words = [shortly(each).lower() for each in (found.then, found.now)]
+    return Difference("policy.reward", *(None if each == "rewardalone" else each for each in words))
 
 
 def _by_default(found: Difference) -> bool:
