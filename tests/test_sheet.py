@@ -290,7 +290,10 @@ class TestCommand:
         assert "Wrote 2 trials" in command("sheet", storage, "lab", path, "--count", 2, "--decimal", ",").output
         lines = path.read_text("utf-8-sig").splitlines()
         path.write_text("\n".join([lines[0], lines[1].replace(";;;;", ";0,5;;;"), *lines[2:]]))
-        assert "read 1 answer" in command("import", storage, "lab", path).output
+        path.write_text("\n".join([*path.read_text().splitlines(), path.read_text().splitlines()[1]]))  # twice
+        known = command("import", storage, "lab", path).output
+        assert "Added 0 trials, read 1 answer to trials that were there, 1 was there already;" in known
+        assert "Added 0 trials, 2 were there already;" in command("import", storage, "lab", path).output
         printed = command("sheet", storage, "lab", "--html").output
         assert "lab, 1 trial<" in printed
         assert command("sheet", storage, "lab").output.startswith(

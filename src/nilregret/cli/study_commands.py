@@ -52,22 +52,25 @@ def import_(storage: str, study: str, file: str, optuna: str | None, *, as_json:
     if optuna is not None:
         made = _from_optuna(url_of(storage), study, file, optuna)
         click.get_current_context().call_on_close(made.close)
-        count, answers, total = len(made.trials), 0, len(made.trials)
+        count, answers, known, total = len(made.trials), 0, 0, len(made.trials)
     else:
         found = opened_study(storage, study)
-        before = len(found.trials)
+        before, open_ = len(found.trials), {trial.number for trial in found.trials if trial.open}
         with warnings.catch_warnings(record=True) as said:  # Such as of a column that was not read.
             warnings.simplefilter("always", NoRegretWarning)
             taken = found.add_from(file)
         for each in said:
             click.echo(printable(f"Note: {each.message}"), err=True)
-        count, total = sum(trial.number >= before for trial in taken), len(found.trials)
-        answers = len(taken) - count
+        numbers, total = {trial.number for trial in taken}, len(found.trials)
+        count = sum(number >= before for number in numbers)
+        answers = len(numbers & open_)
+        known = len(taken) - count - answers
     if as_json:
-        print_json({"name": study, "added": count, "answers": answers, "trials": total})
+        print_json({"name": study, "added": count, "answers": answers, "known": known, "trials": total})
     else:
         also = f", read {many(answers, 'answer')} to trials that were there" if answers else ""
-        echo(f"Added {many(count, 'trial')}{also}; study {study!r} has {total}.")
+        there = f", {known:,} {'was' if known == 1 else 'were'} there already" if known else ""
+        echo(f"Added {many(count, 'trial')}{also}{there}; study {study!r} has {total}.")
 
 
 def _from_optuna(storage: str, study: str, url: str, name: str) -> Study:
