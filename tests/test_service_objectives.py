@@ -407,7 +407,9 @@ def test_a_study_of_several_objectives_from_the_command_line(kiln, tmp_path):
     assert all(name in run("trials", *kiln) for name in NAMES)
     (listed,) = json.loads(run("studies", "studies.db", "--json"))
     assert (listed["goal"], listed["best"]) == (GOALS, None)
-    assert "minimize loss, maximize recall" in run("studies", "studies.db", "--check")
+    checked = run("studies", "studies.db", "--check")
+    assert "minimize loss, maximize recall" in checked
+    assert "Checked the whole record of 1 study: no fault was found." in checked
 
 
 def test_a_record_of_several_objectives_is_exported_and_imported(kiln, tmp_path):

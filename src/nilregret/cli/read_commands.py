@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .._utils.checks import LONGEST_NAME
+from .._utils.checks import LONGEST_NAME, many
 from .._utils.files import check_picture
 from ..errors import InvalidInput
 from . import common
@@ -30,7 +30,8 @@ def studies(storage: str, *, check: bool, wide: bool, as_json: bool) -> None:
     from .overview import goal_in_words
 
     place = common.storage_at(storage)
-    for name in place.names() if check else ():
+    checked = place.names() if check else []
+    for name in checked:
         for _ in common.opened_study(storage, name).trials:  # Trials of a long study are checked when they are read.
             pass
     found: list[dict[str, Any]] = [
@@ -59,6 +60,8 @@ def studies(storage: str, *, check: bool, wide: bool, as_json: bool) -> None:
         ]  # fmt: skip
         least = ["seed", "goal", "policy", "last event (UTC)", *ended[::-1], "pending", "observed"]
         show(table(shown, headings, dispensable=least, first=LONGEST_NAME, wide=wide), wide=wide)
+        if checked:
+            common.echo(f"Checked the whole record of {many(len(checked), 'study')}: no fault was found.")
         common.hint("show", storage, found[-1]["name"])
     else:
         common.echo(f"{storage} has no studies.")

@@ -209,7 +209,9 @@ def check_several(factors: Factors) -> None:
         of = factors.names[0] if factors.each else "point"
         raise InvalidInput(
             f"There is only one thing that varies, {of}, so importance has nothing to compare.",
-            advice="Arms count as one unless they are a full grid, such as `Space(...).grid(9)`.",
+            advice="Arms count as one unless they are a full grid, such as `Space(...).grid(9)`."
+            if of == "arm"
+            else "",
         )
 
 
