@@ -294,3 +294,14 @@ def test_what_the_trials_do_not_determine_names_no_parameter():
     )
     assert explored._importance(found, of_loss)["sentence"].startswith(sentence)
     assert "shares are of this part" in repr(found)
+
+
+def test_importance_is_computed_once_until_the_next_event():
+    study = nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1))), seed=0)
+    for x, y in ((0.1, 0.5), (0.9, 0.2), (0.4, 0.7)):
+        study.add({"x": x, "y": y}, x)
+    found = study.importance()
+    assert study.importance("reward") is found
+    assert not found.value.total.flags.writeable
+    study.add({"x": 0.6, "y": 0.1}, 0.1)
+    assert study.importance() is not found

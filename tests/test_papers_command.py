@@ -100,8 +100,11 @@ def test_a_report_has_all_figures_whose_data_are_there(tmp_path, monkeypatch):
     for name in ("nilregret", "numpy", "scipy", "Python"):
         assert name in lines[0]
     found = call("--all", "--report", tmp_path / "no" / "all.md", "--out", tmp_path / "new")
-    assert "The report goes to the folder" in found.output
-    assert not list((tmp_path / "new").iterdir())  # This is said before the first figure is made.
+    assert (tmp_path / "no" / "all.md").is_file()
+    (tmp_path / "file").write_text("")
+    found = call("--all", "--report", tmp_path / "file" / "all.md", "--out", tmp_path / "none")
+    assert "cannot be written to" in found.output
+    assert not list((tmp_path / "none").iterdir())  # This is said before the first figure is made.
     assert "leave out mine-1" in call("--all", "mine-1").output
     assert "name some, or take --all" in call("--report", tmp_path / "all.md").output
 

@@ -15,7 +15,6 @@ import click
 
 from .._utils.checks import many
 from .._utils.dataclass import dataclass, replace
-from .._utils.files import check_place
 from .._utils.numerals import numeral
 from ..environments.data.datasets import VARIABLE, located, looked_for
 from ..errors import InvalidInput, MissingData, MissingExtra
@@ -98,7 +97,9 @@ def writable(folder: Path) -> None:
 
 
 def _unwritable(folder: Path, error: OSError) -> InvalidInput:
-    return InvalidInput(f"The figure cannot be written to {folder}: {error}. Choose another place with --out.")
+    return InvalidInput(
+        f"The figure cannot be written to {folder}: {error}. Choose another place with --out or --report."
+    )
 
 
 def write(
@@ -167,7 +168,7 @@ def _check_data(figure: Figure, data: Path | None) -> None:
     looked = looked_for(figure.data, data, f"`{figure.data[0]}` is to be read, but there is no --data")
     raise MissingData(
         f"{figure.name} needs a data set that is not part of the library: {looked}. Name the folder that holds it: "
-        f"--data DIR, or export {VARIABLE}=DIR. Where to get it is in docs/environments.md."
+        f"--data DIR, or export {VARIABLE}=DIR. Where to get it is in docs/papers/data-sets.md."
     )
 
 
@@ -205,10 +206,10 @@ def check_named(figures: Sequence[str], *, every: bool, report: Path | None) -> 
 
 
 def checked(figures: Sequence[Figure], folder: Path, report: Path | None) -> Sequence[Figure]:
-    """Returns figures, and makes their folder. Raises `InvalidInput` unless their report can be written."""
+    """Returns figures, and makes their folder and the report's. Raises `InvalidInput` if one cannot be written."""
     writable(folder)
     if report:
-        check_place("report", report)
+        writable(report.parent)
     return figures
 
 
@@ -218,7 +219,7 @@ def every(data: Path | None) -> list[Figure]:
     found = [figure for figure in listed if not figure.data or located(figure.data, data)]
     for figure in listed:
         if figure not in found:
-            click.echo(f"Left out: {figure.name} needs {figure.data[0]}, see docs/environments.md.", err=True)
+            click.echo(f"Left out: {figure.name} needs {figure.data[0]}, see docs/papers/data-sets.md.", err=True)
     return found
 
 

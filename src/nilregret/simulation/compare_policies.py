@@ -221,8 +221,8 @@ class Comparison:
         headings, groups = self._cells()
         known = headings[1:-1]  # The last column, the times, is left out.
         why = "One heading alone is a list, too: ['simple wins']."
-        given = known if columns is None else listed("columns", columns, why=why)
-        chosen = [one_of("columns", each, known) for each in given]
+        named = known if columns is None else listed("columns", columns, why=why)
+        chosen = [one_of("columns", each, known) for each in named]
         if not chosen:
             raise InvalidInput(f"`columns` is empty: name some of {', '.join(map(repr, known))}.")
         kept, width = [0, *map(headings.index, chosen)], 1 + len(chosen)

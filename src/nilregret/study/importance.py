@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast, final
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.checks import Array, IndexArray
+from .._utils.checks import Array, IndexArray, frozen
 from .._utils.dataclass import dataclass
 from .._utils.randomness import Draws, sobol_points
 from ..domains.domain import Arms, Domain, Space, space_of
@@ -342,7 +342,7 @@ class Importance:
 
 
 def importance(of: Quantity) -> Importance:
-    """Returns the importance of each parameter for a number that trials tell (see `Study.importance`).
+    """Returns the importance of each parameter for a number that trials tell, computed once until the next event.
 
     Args:
         of: an objective, a constraint or a metric.
@@ -350,6 +350,11 @@ def importance(of: Quantity) -> Importance:
     Raises:
         InvalidInput: fewer than two trials were answered, only one thing varies, or the policy has no posterior.
     """
+    found: Importance = of.study.replica.kept(("indices", of.key), lambda: _importance(of))
+    return found
+
+
+def _importance(of: Quantity) -> Importance:
     told = of.values
     if len(told) < 2:
         raise InvalidInput(
@@ -377,7 +382,7 @@ def importance(of: Quantity) -> Importance:
         _indices(*(among(sign * each) for each in (values, known, drawn)), tied=factors.tied),
         min(float(known[:, 0].var()) / whole, 1.0) if whole > 0.0 else 1.0,
         _noise(of, within),
-        _second(values[0], count) if many.ranks is None else _beyond_sums(values[0, 0], many.ranks),
+        frozen(_second(values[0], count) if many.ranks is None else _beyond_sums(values[0, 0], many.ranks)),
     )
 
 
@@ -464,7 +469,7 @@ def _indices(values: Array, known: Array, drawn: Array, *, tied: bool = False) -
         ends = index - np.hypot(np.minimum(low, 0.0), error), index + np.hypot(np.maximum(high, 0.0), error)
         found.append(index)
         intervals.append(np.clip(ends, 0.0, 1.0))
-    return Indices(*found, *intervals)
+    return Indices(*map(frozen, (*found, *intervals)))
 
 
 def _first_and_total(values: Array, count: int, *, tied: bool = False) -> tuple[Array, Array]:

@@ -81,7 +81,7 @@ def find(folder: str, files: Sequence[str], path: str | os.PathLike[str] | None,
     raise MissingData(
         f"The data set `{folder}` was not found: {looked_for(names, path, 'no path was given')}. {origin} "
         f"Give the folder that holds `{names[0]}` as `path` (on the command line: --data), or name it once and for "
-        f"all: export {VARIABLE}=/path/to/folder. What the file must hold is in docs/environments.md."
+        f"all: export {VARIABLE}=/path/to/folder. What the file must hold is in docs/papers/data-sets.md."
     )
 
 
