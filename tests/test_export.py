@@ -162,7 +162,7 @@ def test_all_are_added_or_none(tmp_path):
     study = nr.Study(nr.auto(nr.Space(rate=nr.Float(0, 1))))
     for wrong in ("2,1", "0.5,nan", "0.5,1e300"):
         path.write_text(f"rate,reward\n0.1,1\n{wrong}\n")
-        with pytest.raises(nr.errors.InvalidInput, match=r"Row 2 of .*old.csv.* Nothing was recorded"):
+        with pytest.raises(nr.errors.InvalidInput, match=r"Line 3 of .*old.csv.* Nothing was recorded"):
             study.add_from(path)
     assert len(study.trials) == 0
 
@@ -171,8 +171,8 @@ def test_all_are_added_or_none(tmp_path):
     ("name", "text", "sentence"),
     [
         ("a.txt", "", "is empty: it must be a CSV table"),
-        ("a.csv", "rate,reward\n0.5,1\n", "no column parameters.way"),
-        ("a.csv", "way,reward\nfly,1\n", "Row 1 of .*a.csv has 'fly' in column way: it must be one of"),
+        ("a.csv", "rate,reward\n0.5,1\n", "no column way or parameters.way"),
+        ("a.csv", "way,reward\nfly,1\n", "Line 2 of .*a.csv has 'fly' in column way: it must be one of"),
         ("a.csv", "way,reward\nwalk,much\n", "'much' in column reward: it must be a number"),
         ("a.csv", "way,reward\n,1\n", "`way`"),
         ("a.jsonl", "{}\n", "has the columns"),
