@@ -68,7 +68,7 @@ def test_a_policy_that_learns_is_replayed(client, monkeypatch):
     ("policy", "more", "field", "sentence"),
     [
         (9, {}, None, "The policy chooses 9"),
-        ({"x": 1}, {}, "policy", "no arm"),
+        ({"x": 1}, {}, None, "The policy chooses 'x'"),
         ([0.5, 0.5], {}, "policy", "shape"),
         ({"type": "nothing"}, {}, "policy", ""),
         ("uniform", {"reward_range": [2, 3]}, None, "lie outside"),

@@ -118,6 +118,16 @@ def test_a_floor_makes_each_choice_possible_while_few_decisions_count():
     assert "None of the log's 4 decisions" in str(said[0].message)
 
 
+@FEW
+def test_an_arm_is_named_by_its_parameters():
+    space = nr.Space(banner=nr.Choice("sale", "new"), price=nr.Int(5, 6))
+    made = study(200, nr.auto(space.grid(2)).using(explore=nr.slots.Uniform(0.5)))
+    arm = next(trial for trial in made.trials if trial.parameters == {"banner": "sale", "price": 6}).arm
+    assert nr.evaluate(made, {"banner": "sale", "price": 6}).value == nr.evaluate(made, arm).value
+    with pytest.raises(nr.errors.InvalidInput, match=r"go from 0 to 0.5, and their sum is 0.5: they must"):
+        nr.evaluate(made, {0: 0.5})
+
+
 def test_exports_of_a_study_are_logs(clicks, tmp_path):
     wanted = nr.evaluate(clicks, "uniform", floor=0.05)
     for name in ("trials.csv", "trials.jsonl"):

@@ -22,9 +22,11 @@ import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, many, nearest, number, shown
 from .._utils.dataclass import dataclass, replace
+from .._utils.numerals import exact
 from .._utils.randomness import Draws
-from ..domains.domain import Arms
+from ..domains.domain import Arms, space_of
 from ..errors import InvalidInput, NoRegretError
+from ..policy.availability import available
 from ..policy.policy import Policy
 from ..study.study import Study
 from .log import Log
@@ -218,6 +220,15 @@ def target_of(policy: Any, log: Log, *, seed: int) -> Target:
         return Probabilities(_checked(table, log), learned)
     if isinstance(policy, str) and policy in ("uniform", "best"):
         return _uniform(log) if policy == "uniform" else _best(log)
+    domain = None if log.study is None else log.study.policy.domain
+    space = None if domain is None else space_of(domain)
+    if (
+        isinstance(policy, Mapping)
+        and domain is not None
+        and space is not None
+        and policy.keys() == space.parameters.keys()
+    ):
+        return Choices(available(domain, [policy], None).numbers)
     if isinstance(policy, Mapping):
         return Probabilities(_checked(_by_name(policy, log), log))
     if callable(policy):
@@ -335,8 +346,9 @@ def _checked(table: Array, log: Log) -> Array:
     wrong = np.flatnonzero(~(rows >= -SUM).all(axis=1) | ~(np.abs(rows.sum(axis=1) - 1.0) <= SUM))
     if len(wrong):
         at = f" in row {wrong[0]}" if table.ndim == 2 else ""
+        row = rows[wrong[0]]
         raise InvalidInput(
-            f"The policy's probabilities{at} are {shown(rows[wrong[0]])}: they must be at least 0 and sum to 1, one "
-            f"for each of {shown(list(log.actions))}."
+            f"The policy's probabilities{at} go from {exact(row.min())} to {exact(row.max())}, and their sum is "
+            f"{exact(row.sum())}: they must be at least 0 and sum to 1, one for each of {shown(list(log.actions))}."
         )
     return np.maximum(table, 0.0)

@@ -447,9 +447,7 @@ def policy_of(limits: Limits, policy: Any) -> Any:
         try:
             return {int(arm): probability for arm, probability in policy.items()}
         except ValueError:
-            raise InvalidInput(
-                "`policy` has an entry that is no arm: its entries are numbers of arms.", topic="target"
-            ) from None
+            return policy  # Parameters by name are an arm of a study in a space.
     return policy
 
 

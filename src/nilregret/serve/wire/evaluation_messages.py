@@ -16,9 +16,9 @@ class EvaluationRequest(Request, frozen=True):
     policy: Annotated[
         int | str | list[float] | dict[str, Any],
         Meta(
-            description='"uniform"; "best", the arm that the study thinks best; the number of an arm; the probability '
-            'of each arm, as a list or by arm ({"3": 1}); or a whole policy as Python\'s `policy.to_json()` writes it, '
-            "which learns on the way."
+            description='"uniform"; "best", the arm that the study thinks best; an arm, or its parameters; the '
+            'probability of each arm, as a list or by arm ({"3": 1}); or a whole policy as Python\'s '
+            "`policy.to_json()` writes it, which learns on the way."
         ),
     ]
     estimator: Estimator = "snips"
