@@ -449,6 +449,23 @@ def test_a_contour_is_the_median_and_its_uncertainty():
     assert len(nr.plots.contour(study, pairs=5).axes) == 4  # There is one pair only.
 
 
+def test_a_contour_hatches_what_is_probably_not_feasible_as_slices_shade_it():
+    study = nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1)), constraints=1), seed=0)
+    for i in range(16):
+        x, y = 0.25 * (i % 4), 0.25 * (i // 4)
+        study.add({"x": x, "y": y}, x + y, constraints=[x - 0.4])
+    across = active_axes(study.policy.domain, study.trials[0].point)
+    for panel in contour_panels(study, quantity(study, None), study.trials[0], (across[0], across[1]), ""):
+        (hatched,) = marks(panel, Boxes)
+        assert hatched.label == "probably not feasible"
+        assert hatched.x0 == pytest.approx(0.4, abs=0.05)  # in each row, from the border to the end
+        assert hatched.x1.min() >= 1.0
+        good, bad = marks(panel, Points)[:2]
+        assert (good.shape, bad.shape) == ("o", "x")
+        assert good.x.max() == 0.25
+        assert bad.x.min() == 0.5
+
+
 def test_slices_end_at_limits_and_contours_leave_what_breaks_them_empty():
     space = nr.Space(a=nr.Float(0, 1), b=nr.Float(0, 1), n=nr.Int(0, 3)).where("a + b <= 1", "n + 4 * a <= 3")
     study = nr.Study(nr.auto(space), seed=0)

@@ -16,6 +16,7 @@ from ..domains.domain import Arms
 from ..domains.parameters import Choice
 from ..errors import InvalidInput
 from ..storage.record import Trial
+from ..study.best import without_violation
 from ..study.function import Axis as ParameterAxis
 from ..study.function import active_axes, agrees, axes, permitted, section, value_at
 from ..study.importance import importance
@@ -25,8 +26,8 @@ from .along import Place, active_at, assumed, contexts_of, edges, faded, places,
 from .base import BAND_LABELS
 from .curves_picture import stopped_marks, stopped_of
 from .drawing import draw
-from .scene import Axis, Heat, Mark, Panel, Picture, Points
-from .slices_picture import MOST_SEEN
+from .scene import Axis, Boxes, Heat, Mark, Panel, Picture, Points
+from .slices_picture import MOST_SEEN, Mask, name_of_unlikely, runs_of, unlikely
 from .source import Source, chosen_axes, introduced, numbers_drawn, study_of, through_of
 from .ticks import fenced
 
@@ -54,9 +55,10 @@ def contour(
 
     The pairs are those that interact most (`study.importance().pairs`). The left panel shows the posterior median. The
     right panel shows half the width of the central 68% of the posterior. White points are trials, faded the less the
-    model thinks that they say about the section. Stopped trials are open marks. The star is the best trial. Cells that
-    break a known limit, or where a parameter is not active, are empty. Of a mixture, ingredients that are not drawn
-    share the rest as they do at the trial.
+    model thinks that they say about the section. Stopped trials are open marks, and trials that violate constraints are
+    crosses. The star is the best trial. Cells that are probably not feasible are hatched. Cells that break a known
+    limit, or where a parameter is not active, are empty. Of a mixture, ingredients that are not drawn share the rest as
+    they do at the trial.
 
     >>> import nilregret as nr
     >>> space = nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1))
@@ -93,6 +95,7 @@ def contour(
     picture = Picture(
         panels=panels, heights=[1.0] * rows, widths=(1.0, 1.0), size=(8.6, 0.7 + 3.1 * rows),
         name=study.name, title=f"through {introduced(study, place)}",
+        legend=any(isinstance(mark, Boxes | Points) and mark.label for panel in panels for mark in panel.marks),
     )  # fmt: skip
     return draw(picture, path, interactive=interactive)
 
@@ -146,7 +149,9 @@ def contour_panels(
     median, spread = np.full((len(up), len(across)), np.nan), np.full((len(up), len(across)), np.nan)
     median[at], spread[at] = np.clip(middle, low, high), np.minimum(half, fenced(half, upward=False)[1])
     x, y = edges(pair[0], across), edges(pair[1], up)
-    trials = _trials(study, of, through, pair, (across, up))
+    outside = np.zeros(median.shape, dtype=bool)
+    outside[at] = unlikely(study, through, points)
+    trials = _hatched(outside, x, y, name_of_unlikely(study)) + _trials(study, of, through, pair, (across, up))
     right, above = _wide_enough(scale(pair[0], across), x), _wide_enough(scale(pair[1], up), y)
     return (
         Panel(
@@ -203,6 +208,15 @@ def _wide_enough(axis: Axis, sides: Array) -> Axis:
     return replace(axis, limits=(min(low, float(sides[0])), max(high, float(sides[-1]))))
 
 
+def _hatched(chosen: Mask, x: Array, y: Array, label: str) -> list[Mark]:
+    """Returns hatched boxes over the chosen cells `(m, k)`, between sides `(k + 1,)` and `(m + 1,)`."""
+    found = [(*run, y[i], y[i + 1]) for i, row in enumerate(chosen) for run in runs_of(row, x)]
+    if not found:
+        return []
+    left, right, low, high = np.array(found).T
+    return [Boxes(left, right, low, high, "failed", label, 0.8, hatched=True)]
+
+
 def _trials(
     study: Study, of: Quantity, through: Place, axes: tuple[ParameterAxis, ParameterAxis],
     options: tuple[Sequence[Any], Sequence[Any]],
@@ -210,7 +224,13 @@ def _trials(
     seen = seen_along(study, of.function, through, axes, of.trials[-MOST_SEEN:])
     x, y = (places(axis, values, known) for axis, values, known in zip(axes, seen.values, options, strict=True))
     hover = [f"trial {trial.number}: {numeral(of.told(trial) or 0.0)}" for trial in seen.trials]
-    marks: list[Mark] = [Points(x, y, "#ffffff", size=3.5, opacity=faded(seen.close), hover=hover)]
+    kept = {trial.number for trial in without_violation(study.policy, seen.trials)}
+    violates = np.array([trial.number not in kept for trial in seen.trials], dtype=bool)
+    marks: list[Mark] = []
+    for chosen, word, shape, size in ((~violates, "", "o", 3.5), (violates, ", not feasible", "x", 4.0)):
+        if chosen.any() or not word:
+            words = [f"{hover[i]}{word}" for i in np.flatnonzero(chosen)]
+            marks.append(Points(x[chosen], y[chosen], "#ffffff", "", shape, size, faded(seen.close)[chosen], words))
     early = seen_along(study, of.function, through, axes, stopped_of(of))
     x, y = (places(axis, values, known) for axis, values, known in zip(axes, early.values, options, strict=True))
     marks += stopped_marks(early.trials, x, y=y, color="#ffffff", label="", opacity=faded(early.close))

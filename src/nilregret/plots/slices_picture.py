@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, final
 
 import numpy as np
+import numpy.typing as npt
 
 from .._utils.checks import Array
 from .._utils.dataclass import dataclass, replace
@@ -33,6 +34,7 @@ from .scene import Axis, Band, Boxes, Line, Mark, Panel, Picture, Points
 from .source import Source, chosen_axes, has_single_best, introduced, numbers_drawn, standing, study_of, through_of
 from .ticks import fenced, padded
 
+Mask = npt.NDArray[np.bool_]
 IN_A_ROW = 3
 COUNT = 81  # Points along a real parameter.
 LEVELS = (0.025, 0.1, 0.25, 0.5, 0.75, 0.9, 0.975)
@@ -64,7 +66,7 @@ class Slice:
         tried: places that were asked for and the number of trials of each, `(k,)` both.
         untried: stretches of the axis that no trial is near, pairs of places.
         infeasible: stretches that are feasible with a probability below 1/2, or not certified by slopes.
-        by_slopes: whether slopes certify.
+        unlikely: the name of these stretches.
     """
 
     axis: ParameterAxis
@@ -79,7 +81,7 @@ class Slice:
     tried: tuple[Array, Array]
     untried: Sequence[tuple[float, float]]
     infeasible: Sequence[tuple[float, float]] = ()
-    by_slopes: bool = False
+    unlikely: str = "probably not feasible"
 
     @property
     def middle(self) -> Array:
@@ -201,7 +203,7 @@ def _slice(
         since=counted_from(study, len(study.trials)),
         tried=(places(axis, asked, values), counts.astype(np.float64)),
         untried=_untried(axis, values, asked), infeasible=_infeasible(study, through, axis, values, points[shown]),
-        by_slopes=getattr(getattr(study.policy, "constraints", None), "slope", None) is not None,
+        unlikely=name_of_unlikely(study),
     )  # fmt: skip
 
 
@@ -235,12 +237,26 @@ def _infeasible(
     study: Study, through: Place, axis: ParameterAxis, values: Sequence[Any], points: Array
 ) -> list[tuple[float, float]]:
     """Returns stretches around values whose points, `(n, d)`, are probably not feasible."""
+    return runs_of(unlikely(study, through, points), edges(axis, values))
+
+
+def unlikely(study: Study, through: Place, points: Array) -> Mask:
+    """Returns whether points `(n, d)` are probably not feasible, or not certified, `(n,)`."""
     if not (has_channels(study.policy) and study.policy.constraint_count) or on_average(study.policy):
-        return []
-    probable = study.feasible(points, context=through.context) >= LIKELY
-    changes = np.flatnonzero(np.diff(np.concatenate([[1], probable, [1]])))
-    at = edges(axis, values)[changes].reshape(-1, 2)
-    return [(low, high) for low, high in at.tolist()]
+        return np.zeros(len(points), dtype=bool)
+    return np.asarray(study.feasible(points, context=through.context) < LIKELY)
+
+
+def runs_of(chosen: Mask, sides: Array) -> list[tuple[float, float]]:
+    """Returns the ends of the runs of chosen cells, `(n,)`, of which each is between two sides, `(n + 1,)`."""
+    changes = np.flatnonzero(np.diff(np.concatenate([[0], chosen, [0]])))
+    return [(low, high) for low, high in sides[changes].reshape(-1, 2).tolist()]
+
+
+def name_of_unlikely(study: Study) -> str:
+    """Returns what is said of points that are `unlikely`."""
+    by_slopes = getattr(getattr(study.policy, "constraints", None), "slope", None) is not None
+    return "not certified" if by_slopes else "probably not feasible"
 
 
 def _at(parameter: Any, share: float) -> float:
@@ -308,8 +324,7 @@ def _model(one: Slice, low: float, high: float) -> list[Mark]:
     marks: list[Mark] = []
     if len(one.infeasible):
         starts, stops = np.array(one.infeasible).T
-        said = "not certified" if one.by_slopes else "probably not feasible"
-        marks.append(Boxes(starts, stops, None, None, "failed", said, 0.2))
+        marks.append(Boxes(starts, stops, None, None, "failed", one.unlikely, 0.2))
     if len(one.untried):
         starts, stops = np.array(one.untried).T
         marks.append(Boxes(starts, stops, None, None, "observed", "no trial near", 0.35, hatched=True))

@@ -110,7 +110,7 @@
         var x = at.x(mark.x0[i]), y = at.y(mark.y1[i]), w = at.x(mark.x1[i]) - x, h = at.y(mark.y0[i]) - y;
         if (!mark.hatched) { c.fillRect(x, y, w, h); return; }
         c.save(); c.beginPath(); c.rect(x, y, w, h); c.clip(); c.beginPath();
-        for (var k = -h; k < w; k += 7) { c.moveTo(x + k, y + h); c.lineTo(x + k + h, y); }
+        for (var k = 7 - h - (x + y) % 7; k < w; k += 7) { c.moveTo(x + k, y + h); c.lineTo(x + k + h, y); }
         c.stroke(); c.restore();
       });
     },
