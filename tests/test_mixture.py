@@ -101,7 +101,7 @@ GROWN = 9.7 / 9.65
 def test_rounded_amounts_are_moved_to_the_total(made, given, taken):
     study = nr.Study(nr.auto(nr.Space(recipe=made)))
     row = dict(zip("abc", given, strict=True))
-    for trial in (study.add(row, 0.5), *study.add_from([row | {"reward": 0.5}])):
+    for trial in (study.add(row, 0.5), *study.add_from([row | {"reward": 0.4}])):
         assert [*trial.parameters.values()] == pytest.approx(taken, rel=1e-10)
         assert sum(trial.parameters.values()) == pytest.approx(made.total, rel=1e-11)
         assert trial.parameters["c"] <= dict(made.ingredients)["c"].high

@@ -180,6 +180,15 @@ def filled(made, path, rewards, edit=lambda row: row):
     return path
 
 
+def test_a_table_that_is_read_twice_is_said():
+    made = study()
+    rows = [{"t": 50, "c": "a", "reward": 1.0}, {"t": 60, "c": "a", "reward": 1.0}]
+    made.add_from(rows)
+    with pytest.warns(nr.errors.NoRegretWarning, match="Of 3 rows, 2 repeated the point and the answer of trials"):
+        made.add_from([*rows, {"t": 50, "c": "a", "reward": 2.0}])
+    assert len(made.trials) == 5
+
+
 @pytest.mark.parametrize("storage", [None, "sqlite"])
 def test_numbers_of_asked_trials_are_answers(storage, tmp_path):
     made = study(seed=0, storage=storage and f"sqlite:///{tmp_path}/a.db")

@@ -15,11 +15,11 @@ A number is of this study unless the row's `asked_at` says that the trial was as
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, final
 
-from .._utils.checks import many, shown
+from .._utils.checks import Array, many, shown
 from .._utils.logs import COUNTED
 from .._utils.tables import Table, given_table
 from ..domains.domain import Arms, space_of
@@ -39,6 +39,10 @@ UNREAD = (
     "`number`, constraints.0, ..., and numbers in columns metrics.NAME."
 )
 UNWEIGHED = "{} of {} {} no propensity. Such rows teach the policy, and `evaluate` leaves them out."
+EQUAL = (
+    "Of {}, {:,} repeated the point and the answer of trials on record, and became new trials. Usually the table was "
+    "read before. A row with the `number` of a trial of this study is read once."
+)
 DONE = "done by hand at other values, as trial {}"  # The reason for which a trial of a sheet is abandoned.
 
 
@@ -172,15 +176,35 @@ def taking(
         warn(UNWEIGHED.format(f"{without:,}", many(len(rows), "row"), "has" if without == 1 else "have"))
 
     def take(calls: Transaction) -> list[Trial]:
-        taken, intake = [], Intake(replica)
+        taken, intake, before = [], Intake(replica), len(calls.trials)
         for row in rows:
             try:
                 taken.append(intake.take(calls, row))
             except NoRegretError as error:
                 raise in_row(error, row.row, table) from None
+        new = [row for row, trial in zip(rows, taken, strict=True) if trial.number >= before]
+        # Of arms, many decisions have one answer.
+        if before and not isinstance(replica.policy.domain, Arms) and (again := _again(new, calls.trials[:before])):
+            warn(EQUAL.format(many(len(rows), "row"), again))
         return taken
 
     return take
+
+
+def _again(new: Sequence[Imported], trials: Sequence[Trial]) -> int:
+    """Returns how many rows have the point, the context and the answer of a trial."""
+    at: dict[tuple[bytes, bytes], list[Trial]] = {}
+    for trial in trials:
+        at.setdefault(_place(trial.point, trial.context), []).append(trial)
+    return sum(
+        row.decision is not None
+        and any(map(row.repeats, at.get(_place(row.decision.point, row.context), [])))
+        for row in new
+    )  # fmt: skip
+
+
+def _place(point: Array, context: Array | None) -> tuple[bytes, bytes]:
+    return point.tobytes(), b"" if context is None else context.tobytes()
 
 
 def reader_of(table: Table, replica: Replica, goal: Goal, name: str) -> Reader:
