@@ -302,3 +302,29 @@ class TestCommand:
         refused = command("sheet", storage, "lab", tmp_path / "a.doc", "--count", 1)
         assert refused.exit_code != 0
         assert len(nr.Study.open(storage=storage, name="lab").trials) == 2
+
+
+@pytest.mark.parametrize("change", [
+    {"n": nr.Int(20, 30), "kind": nr.Choice("a", "c")},
+    {"m": nr.Float(0, 1), "was": {"m": 0.5}},
+    {"context": {"day": nr.Choice("c", "d")}},
+])  # fmt: skip
+def test_a_pending_trial_is_printed_and_told_as_it_was_asked_after_the_space_has_changed(change, tmp_path):
+    space = nr.Space(n=nr.Int(1, 9), kind=nr.Choice("a", "b"))
+    study = nr.Study(nr.auto(space, context=nr.Space(day=nr.Choice("a", "b"))), name="lab", seed=1)
+    first = study.sheet(3, context={"day": "a"})
+    study.widen(**change)
+    again = study.sheet()
+    for row, trial in zip(again.rows, study.trials, strict=True):
+        cells = dict(zip(again.columns, row, strict=True))
+        assert cells["context.day"] == "a"
+        assert {name: cells[name] for name in space.parameters} == trial.parameters
+    for sheet, row, said in ((first, 0, "1"), (again, 1, "2"), (first, 2, "failed"), (first, 0, "1")):
+        read(study, filled(sheet, {(row, "value"): said}), tmp_path)
+    study.export(tmp_path / "all.csv")
+    study.add_from(tmp_path / "all.csv")
+    assert [(trial.state, trial.reward) for trial in study.trials] == [
+        ("observed", 1),
+        ("observed", 2),
+        ("failed", None),
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, final
 
@@ -14,7 +14,7 @@ from .._utils.checks import Array
 from .._utils.randomness import Draws
 from ..domains.domain import Arms, Box, Domain, Space, sides, space_of
 from ..domains.options import json_of
-from ..domains.parameters import Choice, Float, Parameter
+from ..domains.parameters import Choice, Float, Parameter, option_place, option_texts
 from ..errors import InvalidInput
 from ..policy import function_values
 from ..policy.state import State
@@ -224,6 +224,66 @@ def is_active(domain: Domain, point: Array, axis: Axis) -> bool:
     space = space_of(domain)
     counting = None if space is None else space.active(point[None])
     return counting is None or bool(counting[0, axis.columns.start])
+
+
+def cell_of(domain: Domain, point: Any, named: Mapping[str, Any] | None, axis: Axis) -> Any:
+    """Returns the cell of a trial in a sheet.
+
+    Values are those that the trial records, since the space of now may not have them (`Study.widen`).
+
+    Args:
+        domain: of points, or of contexts.
+        point: of the trial in the domain.
+        named: recorded values by name, or None.
+        axis: of the cell.
+    """
+    if not counts(domain, point, named, axis):
+        return ""
+    value = recorded_at(domain, point, named, axis)
+    if isinstance(axis.parameter, Choice) and not isinstance(value, float):
+        choice = with_option(axis.parameter, value)
+        return option_texts(choice)[choice.find(value) or 0]
+    return value
+
+
+def counts(domain: Domain, point: Any, named: Mapping[str, Any] | None, axis: Axis) -> bool:
+    """Returns whether a parameter counts at a trial, by its record or by its point."""
+    return axis.name in (named or ()) or is_active(domain, point, axis)
+
+
+def recorded_at(domain: Domain, point: Any, named: Mapping[str, Any] | None, axis: Axis) -> Any:
+    """Returns the value of a parameter that a trial records, or else that at its point."""
+    return named[axis.name] if named and axis.name in named else value_at(domain, point, axis)
+
+
+def with_option(choice: Choice, value: Any) -> Choice:
+    """Returns a choice that has an option, which may be unknown or gone."""
+    return choice if choice.find(value) is not None else Choice(*choice.options, value)
+
+
+def is_recorded(
+    domain: Domain, point: Any, named: Mapping[str, Any] | None, axis: Axis, cell: Any, *, near: float, texts: bool
+) -> bool:
+    """Returns whether a cell, None if it is empty, has the value of a trial (see `cell_of`).
+
+    Args:
+        domain: of points, or of contexts.
+        point: of the trial in the domain.
+        named: recorded values by name, or None.
+        axis: of the cell.
+        cell: an option or its text, or a number.
+        near: share of a number that may be rounded away.
+        texts: see `option_place`.
+    """
+    value = recorded_at(domain, point, named, axis)
+    if not counts(domain, point, named, axis):
+        return True
+    if cell is None:
+        return value is None or axis.name not in (named or ())
+    if isinstance(axis.parameter, Choice):
+        choice = with_option(axis.parameter, value)
+        return option_place(choice, cell, texts=texts) == choice.find(value)
+    return value is not None and bool(abs(cell - value) <= near * abs(value))
 
 
 def line_through(domain: Domain, point: Array, axis: Axis, *, count: int) -> tuple[list[Any], Array]:

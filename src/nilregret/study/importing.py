@@ -28,9 +28,10 @@ from ..errors import InvalidInput, NoRegretError, warn
 from ..storage.trial import Trial
 from ..storage.visit import Visit
 from .direction import Goal
+from .imported import Imported, Links
 from .inputs import Inputs
 from .replica import Replica
-from .rows import Imported, Links, Reader, in_row, unrecorded, without_titles
+from .rows import Reader, in_row, unrecorded, without_titles
 from .transaction import Transaction
 from .visits import Asked
 
@@ -210,7 +211,8 @@ def _place(point: Array, context: Array | None) -> tuple[bytes, bytes]:
 def reader_of(table: Table, replica: Replica, goal: Goal, name: str) -> Reader:
     """Returns a reader of the rows of a table, for a study with this replica, goal and name."""
     flat = _of_study(without_titles(table.flat()), replica.inputs, goal)
-    reader = Reader(flat, replica.inputs, goal, replica.roster.names)
+    trials = () if replica.roster.spaces is None else replica.trials
+    reader = Reader(flat, replica.inputs, goal, replica.roster.names, trials)
     reader.check_sheet(name)
     return reader
 

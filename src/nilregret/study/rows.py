@@ -6,9 +6,8 @@ import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 from functools import partial
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 
@@ -24,8 +23,10 @@ from ..policy.engines import Decision
 from ..slots.costs import SECONDS
 from ..storage.trial import Trial
 from .direction import Goal, paid_by
+from .function import axes, is_recorded
+from .imported import ROUNDED, Imported, Links, Steps, is_at, rounding
 from .inputs import Inputs
-from .play_rewards import Rewards, Told
+from .play_rewards import Rewards
 from .visits import Asked, asked_of
 
 NUMBER, ASKED, PROPENSITY, STD = "number", "asked_at", "propensity", "std"
@@ -40,154 +41,7 @@ CHANCE = (
     "It is the probability with which the action of the row was chosen, so it cannot be 0. Often it is that of another "
     "action, or a score."
 )
-ROUNDED = 1e-6  # Share of a range, or of an answer, that a spreadsheet may round away.
 UNRECORDED = "Nothing was recorded."
-AS_NEW = "Without the column `number` all rows are added as new trials."
-
-
-Steps = tuple[tuple[int, float], ...]
-
-
-class Links(NamedTuple):
-    """Numbers of trials that a row of an export refers to, as they were in the study that was exported.
-
-    Attributes:
-        unit: of the first trial of its unit, or None.
-        kept: of the trial whose arm it keeps, or None.
-        slate: of the first trial of its slate, or None.
-        place: within the slate, or None.
-    """
-
-    unit: int | None
-    kept: int | None
-    slate: int | None
-    place: int | None
-
-
-@final
-class Imported(NamedTuple):
-    """A row of a table with a reward, checked.
-
-    Attributes:
-        row: its number in the table, from 1.
-        decision: the point, or None if only a number says of which trial the row is.
-        context: `(c,)`, or None.
-        reward: reward (loss), or the average of several plays.
-        told: the answer of which `reward` is part.
-        propensity: probability with which the point was chosen, or None.
-        number: of a trial of the study that was exported, or None.
-        asked_at: time of that trial, Unix seconds, or None.
-        sides: of contexts and points, `(c + d,)`, the units of rounding.
-        sheet: True if the row is of a sheet, on which a person may have set other values.
-        failed: why the trial of the sheet failed, or None.
-        steps: step and value of each report of the trial.
-        stopped: why the trial was stopped, or None.
-        asked: who visited, and the caller's own id and facts, or None.
-        links: trials of an export that the row refers to, or None.
-    """
-
-    row: int
-    decision: Decision | None
-    context: Array | None
-    reward: float
-    told: Told
-    propensity: float | None
-    number: int | None
-    asked_at: float | None
-    sides: Array
-    sheet: bool = False
-    failed: str | None = None
-    steps: Steps = ()
-    stopped: str | None = None
-    asked: Asked | None = None
-    links: Links | None = None
-
-    def trial(self, trials: Sequence[Trial], events: Mapping[str, int]) -> Trial | None:
-        """Returns the trial of the study to which the row belongs, or None if the row is a new one.
-
-        Args:
-            trials: of the study.
-            events: numbers of trials by the caller's own id.
-
-        Raises:
-            InvalidInput: the trial is of another point.
-        """
-        same = None if self.asked is None or self.asked.event is None else events.get(self.asked.event)
-        if same is not None:
-            return self._of_event(trials[same])
-        if self.number is None or self.number >= len(trials):
-            if self.sheet and self.number is not None:
-                raise InvalidInput(
-                    f"the study has no trial {self.number}. A row of a sheet without `number` is a new trial."
-                )
-            if self.decision is None:
-                raise InvalidInput(
-                    f"the study has no trial {self.number}, and no column has its parameters or its point."
-                )
-            return None
-        known = trials[self.number]
-        if self.asked_at is not None and abs(self.asked_at - known.asked_at) > _rounding(self.asked_at):
-            return None
-        if not self.is_at(known) and (not self.sheet or self.failed is not None):
-            where = known.point.tolist() if known.parameters is None else known.parameters
-            if self.sheet:
-                raise InvalidInput(
-                    f"trial {known.number} failed at other values than asked, {shown(where)}, and a record has "
-                    "failures of what was asked alone. Put the values asked back, or leave its value empty."
-                )
-            raise InvalidInput(
-                f"trial {known.number} was asked at {shown(where)}"
-                + ("" if known.context is None else " and its context")
-                + f", and the row is of another point. Usually the file is of another study, or was edited. {AS_NEW}"
-            )
-        return known
-
-    def _of_event(self, known: Trial) -> Trial:
-        if not self.is_at(known):
-            raise InvalidInput(
-                f"the event {shown(known.event)} is trial {known.number} already, of another point or context. An "
-                "event is the id of one decision. If the column has kinds of events, rename it."
-            )
-        return known
-
-    def is_at(self, known: Trial) -> bool:
-        """Returns whether the row is of the point and context of a trial."""
-        if self.decision is None:
-            return True
-        of_contexts = 0 if self.context is None else len(self.context)
-        same = self.context is None or _close(self.context, known.context, ROUNDED * self.sides[:of_contexts])
-        arm = self.decision.arm
-        near = ROUNDED * self.sides[of_contexts:]
-        return same and (_close(self.decision.point, known.point, near) if arm is None else arm == known.arm)
-
-    def repeats(self, known: Trial) -> bool:
-        """Returns whether a trial has this answer already, but for the digits that a spreadsheet rounds away."""
-        told, metrics = self.told, known.metrics
-        return (
-            known.reward is not None
-            and all(map(_close, (self.reward, *(other.value for other in told.others)), known.values or ()))
-            and all(std is None or _close(std, now) for std, now in zip(_stds(told), _stds(known), strict=True))
-            and (told.constraints is None or _close(told.constraints, known.constraints))
-            and (told.plays is None or told.plays.times == known.times)
-            and all(_close(value, metrics.get(name)) for name, value in told.measured)
-        )
-
-
-def _stds(answer: Told | Trial) -> list[float | None]:
-    return [answer.std, *(other.std for other in answer.others)]
-
-
-def _close(told: Any, known: Any, most: Any = None) -> bool:
-    """Returns whether numbers are equal up to rounding, by a share of them or by `most`."""
-    if known is None or np.shape(told) != np.shape(known):
-        return False
-    return bool((np.abs(told - known) <= (ROUNDED * np.abs(known) if most is None else most)).all())
-
-
-def _rounding(time: float) -> float:
-    """Returns the seconds by which a spreadsheet may have rounded a time: a unit of its last digit."""
-    exponent = Decimal(repr(time)).normalize().as_tuple().exponent
-    return 10.0**exponent if isinstance(exponent, int) else 0.0
 
 
 def in_row(error: NoRegretError, row: int, table: Table) -> NoRegretError:
@@ -217,13 +71,16 @@ class Reader:
         inputs: checks of the study.
         goal: of the study.
         names: of arms, by number.
+        trials: of the study if a space of it has changed, else none.
 
     Attributes:
         reward: the column of rewards.
     """
 
-    def __init__(self, table: Table, inputs: Inputs, goal: Goal, names: Mapping[int, str]) -> None:
-        self._table, self._inputs, self._names = table, inputs, names
+    def __init__(
+        self, table: Table, inputs: Inputs, goal: Goal, names: Mapping[int, str], trials: Sequence[Trial] = ()
+    ) -> None:
+        self._table, self._inputs, self._names, self._trials = table, inputs, names, trials
         self._domain: Any = inputs.policy.domain
         self._context = inputs.policy.context
         self._sides = sides(self._domain, self._context)
@@ -352,9 +209,7 @@ class Reader:
                 self._told(i, failed=(failed or stopped) is not None), self._constraints(i), self._std(i),
                 {name: value for name, value in metrics.items() if value is not None},
             )  # fmt: skip
-            where = self._where(i)
-            under = None if self._by_number else self._at("context", self._context, i)
-            context = None if self._by_number else self._inputs.context(under)
+            where, under, context = self._place(i)
             return Imported(
                 i + self._table.first, where, context, reward, told, self._propensity(i),
                 self._whole(NUMBER, i), self._number(ASKED, i), self._sides, self._sheet is not None, failed,
@@ -364,6 +219,47 @@ class Reader:
             if error.what.startswith((self._table.at(i), self._table.named)):  # of a cell, or of all rows
                 raise
             raise in_row(error, i + self._table.first, self._table) from None
+
+    def _place(self, i: int) -> tuple[Decision | None, Any, Array | None]:
+        """Returns the point of a row, its context as it stands in the row, and that context as an array."""
+        known = self._of_earlier_space(i)
+        if known is not None:
+            return Decision(known.point, known.arm, explored=False), known.context_parameters, known.context
+        if self._by_number:
+            return self._where(i), None, None
+        under = self._at("context", self._context, i)
+        return self._where(i), under, self._inputs.context(under)
+
+    def _of_earlier_space(self, i: int) -> Trial | None:
+        """Returns the trial of a row that has the values of the trial, even if the spaces of now do not have them."""
+        number = self._whole(NUMBER, i) if self._trials else None
+        if number is None or number >= len(self._trials):
+            return None
+        known, asked = self._trials[number], self._number(ASKED, i)
+        if asked is not None and abs(asked - known.asked_at) > rounding(asked):
+            return None
+        row, under = Decision(known.point, known.arm, explored=False), known.context
+        if not isinstance(self._domain, Space):
+            row = self._where(i)
+        elif not self._has(i, "parameters", self._domain, known.point, known.parameters):
+            return None
+        if self._context is not None and not isinstance(self._context, Space):
+            under = self._inputs.context(self._at("context", self._context, i))
+        elif self._context is not None and not self._has(i, "context", self._context, under, known.context_parameters):
+            return None
+        return known if is_at(row, under, self._sides, known) else None
+
+    def _has(self, i: int, prefix: str, space: Space, point: Any, named: Mapping[str, Any] | None) -> bool:
+        """Returns whether a row has the values of a trial in a space. Parameters that are new since may have none."""
+        table = self._table
+        for axis in axes(space):
+            column = self._column(prefix, axis.name)
+            cell = None if column is None or is_missing(table.columns[column][i]) else table.columns[column][i]
+            if column is not None and cell is not None and not isinstance(axis.parameter, Choice):
+                cell = table.number(column, i, boolean=False)
+            if not is_recorded(space, point, named, axis, cell, near=ROUNDED, texts=table.texts):
+                return False
+        return True
 
     def _asked(self, i: int, context: Any) -> Asked | None:
         facts = {name: cells[i] for name, cells in self._facts.items() if not is_missing(cells[i])}

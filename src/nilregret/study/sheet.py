@@ -32,14 +32,13 @@ from .._utils.checks import Array, integer, many, one_of, shown
 from .._utils.dataclass import dataclass
 from .._utils.tables import LOSSES, OF_TRIALS, REWARDS, csv_writer
 from ..domains.domain import Arms, Domain, Space, keeping_limits, space_of
-from ..domains.parameters import Choice, option_texts
 from ..errors import InvalidInput
 from ..policy.state import State
 from ..policy.trained_posterior import why_one_noise
 from ..slots.constraints import Mask
 from ..storage.trial import Trial
 from .direction import has_channels, paid_by
-from .function import Axis, axes, is_active, value_at
+from .function import Axis, axes, cell_of, is_active, value_at
 from .rows import ARMS, LIMITS, METRICS, OPTIONAL, REMARKS, SHEET, STD, STDS, STEPS, VALUES
 from .transaction import Transaction
 from .visits import Seen
@@ -198,18 +197,10 @@ def sheet_of(name: str, policy: Any, trials: Sequence[Trial], limits: list[str])
     empty = [*values, *(f"{LIMITS}{j}" for j in range(len(limits))), *costs, *noise, REMARKS]
     rows = []
     for trial in trials:
-        cells = [_cell(of, trial.point if of is domain else trial.context, axis) for _, of, axis in columns]
+        at = {True: (trial.point, trial.parameters), False: (trial.context, trial.context_parameters)}
+        cells = [cell_of(of, *at[of is domain], axis) for _, of, axis in columns]
         rows.append([trial.number, *[trial.arm for _ in arm], *cells, *[""] * len(empty), name])
     return Sheet(name, list(trials), ["number", *arm, *(name for name, *_ in columns), *empty, SHEET], rows, limits)
-
-
-def _cell(domain: Domain, point: Any, axis: Axis) -> Any:
-    if not is_active(domain, point, axis):
-        return ""
-    value = value_at(domain, point, axis)
-    if isinstance(axis.parameter, Choice) and not isinstance(value, float):
-        return option_texts(axis.parameter)[axis.parameter.place(point[axis.columns])]
-    return value
 
 
 # -- rounding --------------------------------------------------------------------------------------------------------

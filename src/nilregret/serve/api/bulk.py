@@ -19,8 +19,9 @@ from starlette.types import ASGIApp, Receive
 from ..._utils.checks import many, shown
 from ..._utils.tables import Table, table_of_records
 from ...errors import InvalidInput, NoRegretError
+from ...study.imported import Imported
 from ...study.importing import Intake, reader_of
-from ...study.rows import ASKED, NUMBER, UNIT, Imported, in_row
+from ...study.rows import ASKED, NUMBER, UNIT, in_row
 from ...study.transaction import Going, Transaction
 from ..auth.bodies import AccessRevoked, LongBody
 from ..wire import messages as m
