@@ -108,7 +108,7 @@ class Decide(NamedTuple):
                 return Going(partial(action, before=made))
             propensities = [partial(each.propensity, each.trial) for each in made if each.propensity is not None]
             wanted = body.propensity and len(propensities) == count
-            said = slates.repeats(transaction.roster, given[1], given[3], count)
+            said = slates.repeats(transaction.roster, given[1], given[3], count) if count > 1 else {}
             return DecideResult(
                 [each.trial for each in made], again=False, propensities=[*propensities] if wanted else None,
                 cautions=[*said.values()],
