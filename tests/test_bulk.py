@@ -95,7 +95,7 @@ def test_a_long_stretch_without_rewards_is_passed_over(client):
     ("wrong", "sentence"),
     [
         (b'{"arm": 7, "context": {"hour": 1}, "reward": 1}', "Row 151 of the body has 7 in column arm: it must be"),
-        (b'{"arm": 1, "context": {"hour": 99}, "reward": 1}', "Row 151 of the body: Parameter `hour`: `value` is 99"),
+        (b'{"arm": 1, "context": {"hour": 99}, "reward": 1}', "Row 151 of the body: Parameter `hour` is 99"),
         (b'{"arm": 1, "context": {"hour": 9}, "reward": 1, "propensity": 2}', "Row 151 of the body: `propensity` is 2"),
         (b'{"arm": 1, "context": {"hour": 1}, "reward": 0.5}', "Row 151 of the body: "),
         (b'{"arm": 1, "context": {"hour": 1}, "reward": NaN}', "Row 151 of the body is no JSON object"),

@@ -150,8 +150,8 @@ def test_conditions_that_cannot_be_are_refused(make, message):
         ),
         ({"way": "ride", "steep": 1, "gear": 3, "hill": 2.0}, "way is 'walk' or 'ride' and steep is True: leave it"),
         ({"way": "stay", "steep": True, "speed": 0.3}, r"unknown \['speed'\]"),
-        ({"way": "walk", "steep": 1, "pace": 7.0}, "Parameter `pace`: `value` is 7"),
-        ({"way": "walk", "steep": 1, "pace": None}, "Parameter `pace`: `value` must be a number"),
+        ({"way": "walk", "steep": 1, "pace": 7.0}, "Parameter `pace` is 7"),
+        ({"way": "walk", "steep": 1, "pace": None}, "Parameter `pace` must be a number"),
     ],
 )
 def test_what_is_missing_or_does_not_count_is_said(given, message):

@@ -138,8 +138,8 @@ def test_a_conditional_parameter_brings_its_condition_along():
 @pytest.mark.parametrize(
     ("policy", "given", "message"),
     [
-        (nr.auto(SPACE), {"rate": 2.0}, r"\{'rate': 2.0\} cannot be enqueued, and nothing was: Parameter `rate`: .*2"),
-        (nr.auto(SPACE), WHOLE | {"depth": 9}, "Parameter `depth`: .*9"),
+        (nr.auto(SPACE), {"rate": 2.0}, r"\{'rate': 2.0\} cannot be enqueued, and nothing was: Parameter `rate` .*2"),
+        (nr.auto(SPACE), WHOLE | {"depth": 9}, "Parameter `depth` .*9"),
         (nr.auto(SPACE), {"dept": 3}, "no parameter 'dept', and the space has rate, .* Did you mean 'depth'?"),
         (nr.auto(SPACE), WHOLE | {"width": 3}, "there is no parameter 'width', and the space has"),
         (nr.auto(SPACE), {}, "it names no parameter"),

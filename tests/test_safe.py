@@ -372,6 +372,13 @@ def test_start_takes_parameters(domain):
         policy(nr.Safe(start={"threads": 4}, scale=10.0), domain, nr.kernel_for(domain))
 
 
+def test_a_start_out_of_range_has_no_advice_that_such_studies_refuse():
+    with pytest.raises(nr.errors.InvalidInput, match=r"Parameter `power` is 9: it must lie in \[0, 5\]\.$"):
+        nr.auto(
+            nr.Space(power=nr.Float(0, 5)), constraints=nr.Safe(start=[{"power": 9}], slope={"power": 1.0}, noise=0.1)
+        )
+
+
 def test_start_is_a_point_of_the_domain_to_its_last_digit():
     """0.3 is not the fourth of eleven arms, which is 0.30000000000000004: nothing could be played."""
     study = nr.Study(policy(nr.Safe(start=[0.3], scale=1.0), nr.Arms.grid(0, 1, 11), SHORT))

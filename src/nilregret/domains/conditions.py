@@ -239,7 +239,8 @@ def encoded_as(name: str, parameter: Parameter, value: Any) -> list[float]:
     try:
         return parameter.encode(value)
     except InvalidInput as error:
-        error = error.after(f"Parameter `{name}`: ")
+        after = "" if error.what.startswith("`value`") else ": "
+        error = type(error)(error.what.removeprefix("`value`"), advice=error.advice).after(f"Parameter `{name}`{after}")
         given = None if isinstance(parameter, Choice) else real(value)
         if given is not None and not parameter.low <= given <= parameter.high:  # type: ignore[union-attr]
             new = f"{name}=nr.{type(parameter).__name__}(...)"

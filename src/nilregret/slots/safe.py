@@ -343,8 +343,9 @@ class Safe(Constraints):
             named = named_points(self.start) is not None
             points = domain.inside("start", self.start if named else np.array(self.start))
             refuse_outside_limits(domain, points, "A point of `start`")
-        except InvalidInput as error:
-            raise error.within("start").within("constraints") from error
+        except InvalidInput as error:  # A study of `Safe` is not widened, so it has no such advice.
+            kept = error if error.topic != "range" else error.advised("")
+            raise kept.within("start").within("constraints") from error
         return replace(self, start=tuple(map(tuple, points.tolist())))
 
     def kernel_of(self, policy: Policy, j: int) -> Kernel:
