@@ -108,9 +108,9 @@ def test_a_value_beyond_an_end_by_rounding_is_the_end(parameter, value, end):
 @pytest.mark.parametrize(
     ("parameter", "value", "message"),
     [
-        (nr.Float(0, 0.3), 0.3 + 1e-8, r"`value` is 0.30000001: it must lie in \[0, 0.3\]"),
-        (nr.Float(0.1, 0.3, log=True), -0.2, r"`value` is -0.2: it must lie in \[0.1, 0.3\]"),
-        (nr.Int(0, 1234567), 1234568, r"`value` is 1234568: it must lie in \[0, 1234567\]"),
+        (nr.Float(0, 0.3), 0.3 + 1e-8, r"Parameter `x` is 0.30000001: it must lie in \[0, 0.3\]"),
+        (nr.Float(0.1, 0.3, log=True), -0.2, r"Parameter `x` is -0.2: it must lie in \[0.1, 0.3\]"),
+        (nr.Int(0, 1234567), 1234568, r"Parameter `x` is 1234568: it must lie in \[0, 1234567\]"),
     ],
 )
 def test_errors_show_numbers_that_differ_as_different(parameter, value, message):
