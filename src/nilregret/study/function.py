@@ -343,7 +343,7 @@ def on_equalities(domain: Domain, points: Array, axes: Sequence[Axis]) -> Array:
     for axis in axes:
         free[:, axis.columns] = 0.0
     weights = (points + NOTHING) / np.maximum(np.abs(free).sum(axis=0), SAME) * free.any(axis=0)
-    lengths = np.einsum("kd,nd,ld->nkl", free, weights, free)
+    lengths = np.einsum("ka,na,la->nkl", free, weights, free)
     steps = np.linalg.pinv(lengths, hermitian=True) @ (bounds - points @ rows.T)[:, :, None]
     return np.asarray(points + weights * (steps[:, :, 0] @ free))
 
