@@ -490,7 +490,7 @@ def test_nilregret_tune_takes_a_kernel_of_ones_own(folder):
         ("own_module.Missing", "Missing"),
         ("no_such_module_here.Kernel", "beside the TOML file"),
         (".Kernel", "Empty module name"),
-        ("own_module.", "has no attribute"),
+        ("own_module.", "has no"),
         ("os.system", "must be a class that derives from `Kernel`"),
     ],
 )

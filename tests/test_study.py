@@ -109,7 +109,7 @@ def test_rewards_must_not_overflow_what_is_computed_from_them(value):
 
 @pytest.mark.parametrize(
     "value",
-    ["1.0", None, [1.0], np.zeros(1), 1j, np.array("a"), np.array(1j), np.ma.masked, np.datetime64("2026-01-01")],
+    ["1.0", None, [1.0], np.zeros(2), 1j, np.array("a"), np.array(1j), np.ma.masked, np.datetime64("2026-01-01")],
 )
 def test_rewards_must_be_numbers(value):
     study = nr.Study(POLICY)
