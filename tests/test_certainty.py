@@ -12,7 +12,9 @@ from nilregret.cli.overview import overview
 from nilregret.slots import LengthscaleBank, Refit
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.slots.scores import ThompsonSample
+from nilregret.study.best import Certainty
 from nilregret.study.formatting import use_text
+from nilregret.tuning.result import _doubts
 
 ARMS = nr.Arms.grid(0, 1, 12)
 KERNEL = nr.Matern(2.5, 0.3)
@@ -315,3 +317,9 @@ def test_draws_have_a_width_of_their_own():
         if policy is drawn:
             expected = arms
     assert arms == expected
+
+
+def test_a_probability_of_no_draw_is_not_said_to_be_zero():
+    assert _doubts(Certainty(0.0, 0.1), noisy=False) == [
+        "best of the points tried with probability < 1%, expected loss 0.1"
+    ]

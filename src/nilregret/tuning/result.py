@@ -17,7 +17,7 @@ from ..errors import NoRegretError, TrialError, needs
 from ..slots.objective import satisfying
 from ..storage.record import Trial
 from ..storage.trial import metric_names
-from ..study.best import Certainty, at_full, closest_of, is_noisy, told_best, within_limits
+from ..study.best import DRAWS, Certainty, at_full, closest_of, is_noisy, told_best, within_limits
 from ..study.direction import best_label, check_one_objective, on_average
 from ..study.formatting import mean_uses, metrics_text, trials_html, use_text
 from ..study.function import answers_for_units
@@ -405,7 +405,8 @@ def _doubts(certainty: Certainty, *, noisy: bool) -> list[str]:
     """Returns lines on how sure the best trial is, none if that is trivial."""
     lines = ["values are noisy: the best trial has the best posterior mean"] * noisy
     if certainty.probability < 1.0:
-        chance, loss = percent(certainty.probability), numeral(certainty.loss, 2)
+        chance = percent(max(certainty.probability, 1.0 / DRAWS))  # None of the draws is not never.
+        loss = numeral(certainty.loss, 2)
         lines.append(f"best of the points tried with probability {chance}, expected loss {loss}")
     return lines
 
