@@ -108,7 +108,8 @@ def played(space, limits, rolls, number, seen, *, auto):
     check("before a failure", failed.parameters)
     study.fail(failed, "out of memory")
     free = space.spread(rolls.draws.random((6, len(space.parameters))))
-    study.add(space.decode(free[0]), float(weights @ free[0]) + 10.0)
+    if space.limits is None or space.limits.equalities is None:  # A point that misses a total is refused.
+        study.add(space.decode(free[0]), float(weights @ free[0]) + 10.0)
     told(study, [study.ask()], weights, check, "after a better point outside")
     offered = [*map(space.decode, free[1:]), *(t.parameters for t in study.trials if t.reward is not None)]
     told(study, [study.ask(among=offered)], weights, check, "among")
