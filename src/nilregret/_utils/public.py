@@ -72,13 +72,13 @@ def _hint(package: str, name: str, names: list[str], rooms: tuple[str, ...]) -> 
     """Returns a question with the public name that is most like an unknown one, or an empty text."""
     if name.startswith("_"):
         return ""
-    from difflib import get_close_matches
+    from .checks import closest
 
     listed = {room: import_module(f"{package}.{room}").__all__ for room in rooms}
     places = {each: f"{package}.{room}.{each}" for room in reversed(rooms) for each in listed[room]}
     places |= {each: each for each in names}
-    close = get_close_matches(name, places, n=1)
-    return f". Did you mean {places[close[0]]!r}?" if close else ""
+    close = closest(name, places)
+    return "" if close is None else f". Did you mean {places[close]!r}?"
 
 
 def _loaded(module: str, name: str) -> Any:

@@ -395,14 +395,18 @@ def _broken(trials: list[Trial], context: Array) -> set[bytes]:
     }
 
 
+def uses_at(state: AnyState, points: Array, context: Array | None) -> Array:
+    """Returns the posterior mean of each constraint at points, `(m, n)`."""
+    return np.array([state.limit(j + 1, points, context).mean for j in range(state.policy.constraint_count)])
+
+
 def _learned_to_satisfy(state: AnyState, told: list[Trial], context: Array, broken: Set[bytes]) -> list[Trial]:
     """Returns the trials whose points also satisfy all constraints under `context`.
 
     A point satisfies them if the posterior mean of each constraint is at most 0. In addition, no violation was told at
     the point under exactly this context.
     """
-    points = np.array([trial.point for trial in told])
-    worst = np.max([state.limit(j + 1, points, context).mean for j in range(state.policy.constraint_count)], axis=0)
+    worst = uses_at(state, np.array([trial.point for trial in told]), context).max(axis=0)
     return [
         trial for trial, mean in zip(told, worst, strict=True) if mean <= 0.0 and trial.point.tobytes() not in broken
     ]

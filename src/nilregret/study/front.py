@@ -14,7 +14,7 @@ from ..errors import InvalidInput, TrialError
 from ..policy.state import State
 from ..storage.record import Trial
 from ..theory.fronts import hypervolume, non_dominated, reference_point
-from .best import answered_trials, is_noisy, told_front, within_limits
+from .best import answered_trials, is_noisy, told_front, uses_at, within_limits
 from .direction import AnyPolicy, AnyState, Goal, goals_in, signs_of, told_envelope
 
 TINY = 1e-300  # Against a division by zero.
@@ -103,11 +103,6 @@ def mix_of(policy: AnyPolicy, goal: Goal, trials: Iterable[Trial], context: Arra
     shares = best_shares(rewards[None], uses[:, None], np.ones(1))[0]
     found = [i for i in np.argsort(-shares, kind="stable") if shares[i] > LEAST_SHARE]
     return Mix([each[i] for i in found], shares[found], float(sign * (rewards @ shares)), uses @ shares)
-
-
-def uses_at(state: AnyState, points: Array, context: Array | None) -> Array:
-    """Returns the posterior mean of each constraint at points, `(m, n)`."""
-    return np.array([state.limit(j + 1, points, context).mean for j in range(state.policy.constraint_count)])
 
 
 def best_shares(rewards: Array, uses: Array, weights: Array) -> Array:

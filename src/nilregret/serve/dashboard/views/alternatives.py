@@ -28,9 +28,9 @@ from ....policy.engines import Units
 from ....policy.policy import Policy
 from ....policy.state import State
 from ....storage.record import Trial
-from ....study.best import has_budget, place_of, within_limits
+from ....study.best import has_budget, place_of, uses_at, within_limits
 from ....study.direction import has_channels, signs_of, told_envelope
-from ....study.front import best_shares, uses_at
+from ....study.front import best_shares
 from ....study.study import Study
 
 MOST_CONTEXTS = 48  # contexts with predictions of their own, evenly spread in time
