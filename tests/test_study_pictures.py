@@ -495,6 +495,10 @@ def test_ingredients_of_a_mixture_are_drawn_over_their_simplex():
     assert (values[0], values[-1]) == (0.0, pytest.approx(0.9))
     assert [rest[name] for name in "abcd"] == pytest.approx([0.36, 0.54 * 4 / 7, 0.54 * 3 / 7, 0.1])
     assert len(slices_of(study, study.trials[0], None)) == len(each)
+    capped = nr.Space(a=nr.Float(0, 1), b=nr.Float(0, 1), c=nr.Float(0, 0.3)).where("a + b + c == 1")
+    at = np.array([0.5, 0.2, 1.0])
+    values, points = line_through(capped, at, active_axes(capped, at)[0], count=5)
+    assert (values[0], values[-1], capped.decoded(points)[1]["b"]) == (0.0, 1.0, pytest.approx(0.45))
     (heat,) = marks(contour_panels(study, quantity(study, None), study.trials[0], (first, second), "")[0], Heat)
     assert np.isfinite(heat.z).sum() == 41 * 42 // 2
 

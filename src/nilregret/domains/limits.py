@@ -27,6 +27,7 @@ from .limits_text import Reader
 from .parameters import Choice, Float, Parameter
 
 MOST_LIMITS = 100  # of a space
+LEAST = 1e-9  # Slope or singular value, as a share of the largest, that is none.
 ROUNDED = 0.01  # Share of a total by which given amounts may miss it, as amounts of two or three decimals do.
 MOST_CHARACTERS = 10_000  # of all its limits, since each is evaluated at each point that is considered
 
@@ -146,28 +147,44 @@ class Limits:
                     f"The parameters of the limit {shown(text)} {what}. Up to {most:.2g} is taken as rounding. Usually "
                     "an amount is missing or wrong."
                 )
-        none = np.zeros((0, len(point))), np.zeros(0)
-        (A, b), (C, ends) = self.equalities or none, self.linear or none
-        held, moved = C @ point <= ends + ROUNDING, self._moved(point, A, b) if missed else point
-        while (passed := held & (C @ moved > ends + ROUNDING)).any():  # These stay at their bound.
-            A, b, held = np.concatenate([A, C[passed]]), np.concatenate([b, ends[passed]]), held & ~passed
-            moved = self._moved(point, A, b)
-        return moved
-
-    def _moved(self, point: Array, A: Array, b: Array) -> Array:
-        """Returns the point `(d,)` on A u = b to which amounts within their ranges change in proportion."""
-        weights = np.zeros(len(point))
+        if not missed:
+            return point
+        amounts, (C, ends) = np.zeros((1, len(point))), self.linear or (np.zeros((0, len(point))), np.zeros(0))
         for name, at in self.columns.items():
-            if (parameter := self.parameters[name]).real and A[:, at].any():
+            if (parameter := self.parameters[name]).real:
                 span, value = parameter.high - parameter.low, float(parameter.decode(point[at]))  # type: ignore[union-attr]
-                weights[at] = np.sqrt(abs(value)) / span
-        while weights.any():  # Each round but the last leaves an amount at an end of its range.
-            found = point + weights * np.linalg.lstsq(A * weights, b - A @ point, rcond=None)[0]
-            point = np.where(weights > 0.0, found.clip(0.0, 1.0), point)
-            if (found == point).all():
+                amounts[0, at] = abs(value) / span
+        held, stay = C @ point <= ends + ROUNDING, np.zeros(len(C), dtype=bool)
+        moved = self.on_equalities(point[None], amounts)[0]
+        while (passed := held & ~stay & (C @ moved > ends + ROUNDING)).any():  # These stay at their bound.
+            stay |= passed
+            moved = self.on_equalities(point[None], amounts, (C[stay], ends[stay]))[0]
+        return np.asarray(moved)
+
+    def on_equalities(self, points: Array, amounts: Array, more: tuple[Array, Array] | None = None) -> Array:
+        """Returns the points `(n, d)` on the equalities, to which columns change in proportion to amounts `(n, d)`.
+
+        A column that reaches an end of its range stays there.
+
+        Args:
+            points: encoded points `(n, d)`.
+            amounts: at least 0, in units of the columns. A column of 0 stays.
+            more: A and b of more equalities, or None.
+        """
+        if self.equalities is None:
+            return points
+        A, b = self.equalities
+        weights = amounts / np.maximum(np.abs(A).sum(axis=0), LEAST) * A.any(axis=0)
+        A, b = (np.concatenate(each) for each in zip((A, b), more or (A[:0], b[:0]), strict=True))
+        while weights.any():  # Each round but the last leaves columns at an end.
+            roots = np.sqrt(weights)
+            back = np.linalg.pinv(A * roots[:, None], rcond=LEAST)
+            found = points + roots * (back @ (b - points @ A.T)[:, :, None])[:, :, 0]
+            points = np.where(weights > 0.0, found.clip(0.0, 1.0), points)
+            weights = np.where(found == points, weights, 0.0)
+            if (found == points).all():
                 break
-            weights[found != point] = 0.0
-        return point
+        return np.asarray(points)
 
     def missed(self, points: Array) -> Mask:
         """Returns which comparisons do not hold at encoded, valid points `(n, d)`, `(n, m)`."""

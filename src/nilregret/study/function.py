@@ -331,21 +331,17 @@ def on_equalities(domain: Domain, points: Array, axes: Sequence[Axis]) -> Array:
     """Returns valid points `(n, d)` on the equalities of a space, such as the total of a mixture.
 
     The axes keep their values. Other ingredients share the rest in the proportions that they have above their least
-    amounts (Cox 1971).
+    amounts (Cox 1971). Those at an end of their range stay there.
     """
     if not isinstance(domain, Space):
         return points
     points = domain.snap(points)
-    if domain.limits is None or domain.limits.equalities is None:
+    if domain.limits is None:
         return points
-    rows, bounds = domain.limits.equalities
-    free = rows.copy()
+    amounts = points + NOTHING
     for axis in axes:
-        free[:, axis.columns] = 0.0
-    weights = (points + NOTHING) / np.maximum(np.abs(free).sum(axis=0), SAME) * free.any(axis=0)
-    lengths = np.einsum("ka,na,la->nkl", free, weights, free)
-    steps = np.linalg.pinv(lengths, hermitian=True) @ (bounds - points @ rows.T)[:, :, None]
-    return np.asarray(points + weights * (steps[:, :, 0] @ free))
+        amounts[:, axis.columns] = 0.0
+    return domain.limits.on_equalities(points, amounts)
 
 
 def permitted(domain: Domain, points: Array) -> npt.NDArray[np.bool_]:
