@@ -7,6 +7,7 @@ import sys
 # Tests run in one process a core: more threads in each would only fight for them.
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
+os.environ.setdefault("NILREGRET_TRACEBACK", "1")  # Crashes of commands are looked into.
 # Without bytecode, as in many containers, each process that a test starts would compile the package anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False

@@ -1,5 +1,6 @@
 """Studies looked at and driven from the command line."""
 
+import errno
 import json
 import os
 import re
@@ -531,6 +532,36 @@ def test_exit_codes(oven, folder):
     run("ask", *oven, "--cuont", 3, code=2)
     run("trials", *oven, "--state", "lost", code=2)
     assert len(data("trials", *oven)) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (
+            ZeroDivisionError("what\nnobody expects"),
+            4,
+            "`nilregret ask` crashed: ZeroDivisionError: what nobody expects\n",
+        ),
+        (OSError(errno.ENOSPC, "No space left on device"), 4, "`nilregret ask` could not read or write: OSError:"),
+        (KeyboardInterrupt(), 130, ""),
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), 1, ""),
+    ],
+    ids=["crash", "full disk", "interrupt", "broken pipe"],
+)
+def test_what_ends_a_command_prints_no_traceback(oven, monkeypatch, error, code, words):
+    def end(_):
+        raise error
+
+    monkeypatch.setattr(errors, "echo", end)
+    monkeypatch.delenv("NILREGRET_TRACEBACK", raising=False)
+    ended = CliRunner().invoke(main, ["ask", *oven])
+    assert (ended.exit_code, ended.stdout) == (code, "")
+    assert words in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert ("What was recorded is not lost." in ended.stderr) == bool(words)
+    assert len(data("trials", *oven)) == 1
+    monkeypatch.setenv("NILREGRET_TRACEBACK", "1")
+    assert ("in end" in CliRunner().invoke(main, ["ask", *oven]).stderr) == bool(words)
 
 
 @pytest.mark.parametrize("reward", ["nan", "inf", "-inf", "1e200"])

@@ -111,8 +111,6 @@ def with_error_sentences(command: Callable[P, R]) -> Callable[P, R]:
             return command(*args, **kwargs)
         except NoRegretError as error:
             raise CommandError(error) from error
-        except KeyboardInterrupt:
-            raise SystemExit(130) from None
 
     return run
 

@@ -1,13 +1,17 @@
-"""The command line's help: commands by what they are for, and examples."""
+"""The command line's help: commands by what they are for, and examples. And its answer to a crash."""
 
 from __future__ import annotations
 
+import errno
+import os
+import traceback
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, final
 
 import click
 
-from .common import echo, from_json, json_option, opened_study, print_json, study_command, wide_option
+from ..errors import exception_text
+from .common import STORAGE_FAILED, echo, from_json, json_option, opened_study, print_json, study_command, wide_option
 
 if TYPE_CHECKING:
     from ..study.spaces import Arm
@@ -159,9 +163,41 @@ MEANT: Mapping[str, str] = {
 }  # fmt: skip
 
 
+TRACEBACK = "NILREGRET_TRACEBACK"  # The environment variable with which a crash prints its traceback.
+
+
+@final
+class Crash(click.ClickException):
+    """An error that is not of the library, in two lines. Something may have been recorded before."""
+
+    exit_code = STORAGE_FAILED
+
+    def __init__(self, command: str, error: Exception) -> None:
+        what = "could not read or write" if isinstance(error, OSError) else "crashed"
+        super().__init__(
+            f"`nilregret {command}` {what}: {exception_text(error)}\n"
+            f"What was recorded is not lost. Run the command again with {TRACEBACK}=1 set to see the traceback."
+        )
+
+
 @final
 class Commands(click.Group):
     """A group whose help lists commands by what they are for, each with examples."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the command. Crashes, interrupts and full disks end it without a traceback."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise SystemExit(130) from None
+        except (click.ClickException, click.Abort, click.exceptions.Exit):
+            raise
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno == errno.EPIPE:  # Click ends in silence.
+                raise
+            if os.environ.get(TRACEBACK):
+                traceback.print_exception(error)
+            raise Crash(ctx.invoked_subcommand or "", error) from error
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
         """Adds a command, and its examples to its help."""
