@@ -336,7 +336,7 @@ def test_what_earlier_studies_do_not_go_with(earlier):
         nr.auto(nr.Arms([0.0, 1.0]), like=earlier, reward="bernoulli")
     with pytest.raises(InvalidInput, match="under contexts"):
         nr.auto(SPACE, like=earlier, context=nr.Box(0, 1))
-    with pytest.raises(InvalidInput, match=r"^`like` 'sqlite:///none\.db': there is no such file"):
+    with pytest.raises(InvalidInput, match=r"^\[like\] `storage` 'sqlite:///none\.db': there is no such file"):
         nr.auto(SPACE, like="sqlite:///none.db")
     with pytest.raises(InvalidInput, match="both given"):
         nr.maximize(value, SPACE, trials=3, policy=nr.auto(SPACE), like=earlier)

@@ -112,13 +112,11 @@ def _of_trials(policy: Any, trials: Iterable[Any], goal: str, name: str) -> Sour
 
 def _of_storage(path: str) -> list[Source]:
     """Returns the studies of a storage, or the one named after a "#"."""
-    from ..storage.sql import opened  # slow to import, and most policies have no earlier studies
+    from ..storage.sql import opened  # Slow to import, and most policies have no earlier studies.
+    from .schema import within
 
     url, _, name = path.partition("#")
-    try:
-        storage = opened(url_of(url), make=False)
-    except InvalidInput as error:
-        raise InvalidInput(error.what.replace("`storage`", "`like`", 1), advice=error.advice) from error
+    storage = within("like", lambda: opened(url_of(url), make=False))
     try:
         return _of_names(storage, [name] if name else storage.names())
     finally:

@@ -237,12 +237,12 @@ def columns_by_name(parameters: Mapping[str, Parameter]) -> dict[str, slice]:
 def encoded_as(name: str, parameter: Parameter, value: Any) -> list[float]:
     """Returns the columns of a value. The error about a wrong one names the parameter."""
     try:
-        return parameter.encode(value)
+        return parameter.encode(value) if isinstance(parameter, Choice) else parameter.encode(value, name)
     except InvalidInput as error:
-        after = "" if error.what.startswith("`value`") else ": "
-        error = type(error)(error.what.removeprefix("`value`"), advice=error.advice).after(f"Parameter `{name}`{after}")
-        given = None if isinstance(parameter, Choice) else real(value)
-        if given is not None and not parameter.low <= given <= parameter.high:  # type: ignore[union-attr]
+        if isinstance(parameter, Choice):
+            raise error.after(f"Parameter `{name}`: ") from None
+        error, given = error.after("Parameter "), real(value)
+        if given is not None and not parameter.low <= given <= parameter.high:
             new = f"{name}=nr.{type(parameter).__name__}(...)"
             advice = f"`study.widen({new})` changes the range, and that of a context `widen(context=dict({new}))`."
             error = error.advised(advice, topic="range")

@@ -122,15 +122,15 @@ class _Number(ABC):
         """Returns the share of the range below a value. It is below 0 or above 1 outside of the range."""
         return _unit(value, self.low, self.high, self.log)
 
-    def encode(self, value: Any) -> list[float]:
-        """Returns the columns of a value, or raises an error if it is no value of the parameter.
+    def encode(self, value: Any, name: str = "value") -> list[float]:
+        """Returns the columns of a value, or raises an error about `name` if it is no value of the parameter.
 
         A real value within 1e-9 of the range of an end, or of a step, is that value, since sums round: 0.1 + 0.2 is
         0.3.
         """
         if not self.unknown:
-            return self._encode(value)
-        return [*MISSING] if is_nothing(value) else [*self._encode(value), 0.0]
+            return self._encode(value, name)
+        return [*MISSING] if is_nothing(value) else [*self._encode(value, name), 0.0]
 
     def decode(self, columns: Array) -> Any:
         """Returns the value nearest to encoded columns, to 12 significant digits, or None if it is missing."""
@@ -154,7 +154,7 @@ class _Number(ABC):
         return (listed if self.known_count is None else sorted(set(listed))) + [None] * self.unknown
 
     @abstractmethod
-    def _encode(self, value: Any) -> list[float]:
+    def _encode(self, value: Any, name: str) -> list[float]:
         """Returns the column of a value."""
 
     @abstractmethod
@@ -236,20 +236,20 @@ class Float(_Number):
             return 1
         return None if self.step is None else round(self._span / _decimal(self.step)) + 1
 
-    def _encode(self, value: Any) -> list[float]:
-        given = number("value", value)
+    def _encode(self, value: Any, name: str) -> list[float]:
+        given = number(name, value)
         if self.low == self.high and not math.isclose(given, self.low, rel_tol=SAME_POINT):
-            raise InvalidInput(f"`value` is {exact(given)}: it is always {exact(self.low)}.")
+            raise InvalidInput(f"`{name}` is {exact(given)}: it is always {exact(self.low)}.")
         at = self.position(given) if given > 0.0 or not self.log else -1.0
         if not -SAME_POINT <= at <= 1.0 + SAME_POINT:
-            number("value", given, low=self.low, high=self.high)
+            number(name, given, low=self.low, high=self.high)
         at = min(max(at, 0.0), 1.0)
         if self.known_count is None:
             return [at]
         place = self.place(np.array([at]))
         if self.value(place) != given and abs(self.at(place)[0] - at) > SAME_POINT:
             raise InvalidInput(
-                f"`value` is {exact(given)}: it must be {exact(self.low)} plus a multiple of {exact(self.step or 0.0)}."
+                f"`{name}` is {exact(given)}: it must be {exact(self.low)} plus a multiple of {exact(self.step or 0)}."
             )
         return self.at(place)
 
@@ -327,13 +327,13 @@ class Int(_Number):
         """Number of values but for a missing one."""
         return (self.high - self.low) // self.step + 1
 
-    def _encode(self, value: Any) -> list[float]:
+    def _encode(self, value: Any, name: str) -> list[float]:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
-        whole = integer("value", value, low=-LARGEST_WHOLE)
-        number("value", whole, low=self.low, high=self.high)
+        whole = integer(name, value, low=-LARGEST_WHOLE)
+        number(name, whole, low=self.low, high=self.high)
         if (whole - self.low) % self.step:
-            raise InvalidInput(f"`value` is {whole}: it must be {self.low} plus a multiple of {self.step}.")
+            raise InvalidInput(f"`{name}` is {whole}: it must be {self.low} plus a multiple of {self.step}.")
         return [_unit(float(whole), self.low, self.high, self.log)]
 
     def _decode(self, columns: Array) -> int:
