@@ -273,3 +273,12 @@ def test_where_nothing_is_feasible_weights_name_the_closest_trial():
     study.add({"x": 0.1, "y": 0.1}, (0.0, 0.0), constraints=[1.0])
     with pytest.raises(TrialError, match="satisfied all constraints"):
         study.best(weights=(1, 1))
+
+
+def test_a_point_of_noisy_constraint_values_counts_by_their_mean_as_for_one_objective():
+    study = nr.Study(policy(constraints=1), goal="minimize")
+    for value in (0.1, -0.5):
+        study.add({"x": 0.1, "y": 0.1}, (0.0, 0.0), constraints=[value])
+    study.add({"x": 0.9, "y": 0.9}, (1.0, 1.0), constraints=[-1.0])
+    assert [trial.number for trial in study.front_values().trials] == [0]
+    assert study.best(weights=(1, 1)).number == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from itertools import compress
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -14,7 +13,7 @@ from ..errors import InvalidInput, TrialError
 from ..policy.state import State
 from ..storage.record import Trial
 from ..theory.fronts import hypervolume, non_dominated, reference_point
-from .best import answered_trials, is_noisy, told_front, uses_at, within_limits
+from .best import answered_trials, is_noisy, keeping, told_front, uses_at, within_limits
 from .direction import AnyPolicy, AnyState, Goal, goals_in, signs_of, told_envelope
 
 TINY = 1e-300  # Against a division by zero.
@@ -177,8 +176,7 @@ def compared(policy: AnyPolicy, state: State, trials: Iterable[Trial]) -> tuple[
     they are the values told. Otherwise means that differ by rounding would put trials on the front that another one
     beats. All objectives are maximised.
 
-    Left out are trials that were told to violate a constraint. If values are not exact, those of which the model takes
-    one to be violated are left out too, if there are others.
+    Trials that violate a constraint are left out as those of `keeping`.
     """
     answered, each = _eligible(policy, state, trials)
     return each, _values(policy, state, answered, each)
@@ -188,16 +186,12 @@ def _eligible(policy: AnyPolicy, state: State, trials: Iterable[Trial]) -> tuple
     """Returns the answered trials that may be on the front, and the first of them at each point."""
     try:
         answered = within_limits(policy, answered_trials(state, trials))
+        if policy.constraint_count:
+            exact = cast(Any, policy).constraints.exact and not is_noisy(answered)
+            answered = keeping(policy, state, answered, exact=exact)
     except TrialError:
         answered = []
-    answered = [trial for trial in answered if trial.constraints is None or trial.feasible]
-    each = list({trial.point.tobytes(): trial for trial in reversed(answered)}.values())[::-1]
-    exact = cast(Any, policy).constraints.exact and not is_noisy(answered)
-    inside = state.inside(each) if each and not exact else None
-    if inside is not None and inside.any():
-        kept = {trial.point.tobytes() for trial in compress(each, inside)}
-        answered, each = ([t for t in some if t.point.tobytes() in kept] for some in (answered, each))
-    return answered, each
+    return answered, list({trial.point.tobytes(): trial for trial in reversed(answered)}.values())[::-1]
 
 
 def _values(policy: AnyPolicy, state: State, answered: list[Trial], each: list[Trial]) -> Array:
