@@ -901,6 +901,9 @@ def test_the_highest_told_is_one_since_the_last_restart(made):
     found = status(study, now=NOW)["told"]
     assert found["number"] >= last
     assert f"of the trials from {last} on" in found["said"]
+    shown = overview(study)
+    assert shown["best_told"]["number"] == found["number"]
+    assert found["said"].startswith(shown["best_told_of"])
     assert "highest told since the last restart" in progress(study)["summary"]
     best = [reward for reward in (trial.reward for trial in study.trials[last:]) if reward is not None]
     assert marks(progress(study), "best so far")[0]["y"][-1] == pytest.approx(max(best), rel=SHOWN)

@@ -26,7 +26,7 @@ from ..study.function import answers_for_units
 from ..study.late_fits import answer_delays
 from ..study.study import Study
 from ..study.trial_json import context_json, with_history
-from ..study.waiting import Counted, counted_trials, set_at_deadline
+from ..study.waiting import Counted, counted_trials, set_at_deadline, told_counted
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -37,7 +37,7 @@ LISTED = 20  # trials in the text
 # Entries about one best trial, in the summary of several objectives.
 NO_BEST: Mapping[str, Any] = {
     "progress": [], "rate": None, "rate_of": 0, "not_counted_yet": "", "best": None, "why_no_best": None,
-    "best_told": None, "expected_gain": None, "importance": None,
+    "best_told": None, "best_told_of": "", "expected_gain": None, "importance": None,
 }  # fmt: skip
 LONGEST = 100  # characters of a domain
 SPARKS = 60  # most characters of a sparkline
@@ -231,14 +231,15 @@ def _model(study: Study) -> dict[str, Any]:
     from ..plots.history_picture import History
 
     answers = sum(trial.reward is not None for trial in study.trials)
-    best = told_best(without_violation(study.policy, at_full(study.policy, study.trials)), study.goals[0])
-    importance = None
+    counted, which = told_counted(study)
+    best, importance = told_best(counted, study.goals[0]), None
     if study.policy.domain.dimension <= MOST_COLUMNS and answers <= MOST_ANSWERS:
         with contextlib.suppress(InvalidInput):
             found = study.importance()
             importance = {found.names[i]: float(found.value.total[i]) for i in found.order}
     return {
         "best_told": None if best is None else with_history(best) | study.replica.roster.columns(best),
+        "best_told_of": which,
         "expected_gain": History(study).gain if answers else None, "importance": importance,
     }  # fmt: skip
 
@@ -293,8 +294,7 @@ def marks(study: Study) -> dict[int, str]:
         return dict.fromkeys((trial.number for trial in study.front()), "best")
     found: dict[int, str] = {}
     best: float | None = None
-    feasible = without_violation(study.policy, at_full(study.policy, study.trials))
-    for trial in sorted(feasible, key=lambda trial: trial.told_order or 0):
+    for trial in sorted(told_counted(study)[0], key=lambda trial: trial.told_order or 0):
         if trial.reward is not None and (best is None or better(trial.reward, best)):
             best = trial.reward
             found = dict.fromkeys(found, "better") | {trial.number: "best"}
@@ -322,7 +322,7 @@ def overview_parts(summary: dict[str, Any], study: Study) -> list[str | Table]:
             ("about", summary["about"]), ("first asked", moment(summary["first_asked_at"])),
             ("last answer", moment(summary["last_told_at"])), *_best_facts(summary), *_budget_facts(summary),
             *(front_facts(summary["front"]) if "front" in summary else ()),
-            (best_label(study.goals[0]), _at(summary["best_told"])), ("progress", _milestones(summary["progress"])),
+            (best_label(study.goals[0]), _told_text(summary)), ("progress", _milestones(summary["progress"])),
             ("rate", _rate_text(summary)), *_sparklines(study, trials), *_model_facts(summary),
             ("answers", _delays_text(summary["delays"])), ("early ends", summary.get("pruned", {}).get("said")),
             ("restarts", "; ".join(f"trial {each['round']}: {each['reason']}" for each in summary["restarts"])),
@@ -394,6 +394,11 @@ def _at(trial: dict[str, Any] | None) -> str:
     name, place = trial.get("arm_name"), figure(trial["parameters"] or trial["point"])
     named = f"{figure(name)}, arm {trial['arm']} ({place})" if name else place
     return f"trial {trial['number']} at {named}: {figure(trial['reward'])}"
+
+
+def _told_text(summary: dict[str, Any]) -> str:
+    """Returns the best value told, and of which trials it is."""
+    return "; ".join(filter(None, (_at(summary["best_told"]), summary["best_told_of"] * bool(summary["best_told"]))))
 
 
 def _best_facts(summary: dict[str, Any]) -> list[tuple[str, object]]:

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 @common.wide_option
 @common.json_option
 def studies(storage: str, *, check: bool, wide: bool, as_json: bool) -> None:
-    """List the studies in STORAGE: a URL such as sqlite:///studies.db, or the path of an SQLite file."""
+    """List the studies in STORAGE: a URL such as sqlite:///studies.db, or the path of an SQLite file.
+
+    The best answer is of all trials on record that violate no constraint, also before a restart.
+    """
     from ..study.formatting import moment
     from ..study.terminal import show, table
     from .overview import goal_in_words
@@ -47,17 +50,15 @@ def studies(storage: str, *, check: bool, wide: bool, as_json: bool) -> None:
     if as_json:
         common.print_json(found)
     elif found:
+        counts = ["seed", "trials", "observed", "pending", *ended]
         shown = [
             [
                 *(each[name] for name in ("name", "algorithm")), goal_in_words(each.get("objectives", (each,))),
-                *(each.get(name, 0) for name in ("seed", "trials", "observed", "pending", *ended)), each["best"],
-                moment(each["last_event_at"]),
+                *(each.get(name, 0) for name in counts), each["best"], moment(each["last_event_at"]),
             ]
             for each in found
         ]  # fmt: skip
-        headings = [
-            "study", "policy", "goal", "seed", "trials", "observed", "pending", *ended, "best told", "last event (UTC)",
-        ]  # fmt: skip
+        headings = ["study", "policy", "goal", *counts, "best answer", "last event (UTC)"]
         least = ["seed", "goal", "policy", "last event (UTC)", *ended[::-1], "pending", "observed"]
         show(table(shown, headings, dispensable=least, first=LONGEST_NAME, wide=wide), wide=wide)
         if checked:

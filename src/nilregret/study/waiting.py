@@ -14,6 +14,7 @@ trial counts once its wait is over, and not before. The yeses of younger trials 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,8 +25,9 @@ from ..policy.state import State
 from ..slots.pending import estimated_law, given_law
 from ..slots.silence import FEWEST, SURE
 from ..storage.trial import Trial
+from .best import at_full, without_violation
 from .definition import RULE
-from .direction import AnyState, negated
+from .direction import AnyState, negated, on_average
 from .late_fits import answer_delays
 from .study import Study
 
@@ -171,3 +173,23 @@ def counted_from(study: Study, asked: int) -> int:
     since = study.restarts[-1] if study.restarts else 0
     policy = study.policy
     return max(since, policy.memory.first_counted(since, asked)) if isinstance(policy, Policy) else since
+
+
+def told_counted(study: Study) -> tuple[Sequence[Trial], str]:
+    """Returns the trials of which the best value told is one, and which these are, in words.
+
+    Trials before a restart do not count, and trials outside of known limits or that violate a constraint do not. Of
+    constraints that hold on average, no single trial violates one.
+    """
+    policy, since, said = study.policy, counted_from(study, len(study.trials)), list[str]()
+    given = at_full(policy, [trial for trial in study.trials[since:] if trial.reward is not None])
+    if since:
+        said.append(f"of the trials from {since} on, as those before do not count any more")
+    if study.inputs.full is not None:
+        said.append("of the trials at the full setting")
+    broken = sum(trial.feasible is False for trial in given)
+    if broken and on_average(policy):
+        said.append("trials above a limit count, as it holds on average")
+    elif broken:
+        said.append(f"without {many(broken, 'trial')} that violated a limit")
+    return without_violation(policy, given), "; ".join(said)

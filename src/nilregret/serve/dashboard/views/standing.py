@@ -113,8 +113,9 @@ def _since(study: Study, ended: Any) -> str:
     found = told_now(study)
     if found is None or of_clicks(study):
         return ""
-    count = many(int(ended[found[0] + 1 :].sum()), "trial")
-    return f"The {best_label(study.goals[0])} is that of trial {found[0]}, {count} ago."
+    number = found[0].number
+    count = many(int(ended[number + 1 :].sum()), "trial")
+    return f"The {best_label(study.goals[0])} is that of trial {number}, {count} ago."
 
 
 REFUTED = (

@@ -8,18 +8,17 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from ...._utils.checks import many, whole_in
 from ....errors import NoRegretError, TrialError
 from ....policy.policy import Policy
 from ....storage.record import Trial
 from ....storage.trial import TrialState
+from ....study.best import told_best
 from ....study.direction import best_label, on_average
 from ....study.formatting import duration, metrics_text, where
 from ....study.function import answers_for_units
 from ....study.study import Study
-from ....study.waiting import counted_from
+from ....study.waiting import told_counted
 from ...watch.signals import AT_REST
 from .columns import STATES, columns_of, latest, order_of
 from .front import NO_FRONT, front_facts, front_now
@@ -137,50 +136,28 @@ def _until_said_otherwise(seconds: float) -> float:
     return next(step for below, step in UNITS if seconds < below)
 
 
-def told_now(study: Study) -> tuple[int, list[str]] | None:
-    """Returns the number of the trial with the best reward told, of those that count, and which these are, in words.
+def told_now(study: Study) -> tuple[Trial, str] | None:
+    """Returns the trial with the best value told, of those that count, and which these are, in words.
 
-    Trials before a restart do not count, and trials that violate a constraint do not. Of constraints that hold on
-    average, no single trial violates one. None if no answered trial counts, or if there are several objectives.
+    None if no answered trial counts (see `told_counted`), or if there are several objectives.
     """
-    if has_front(study):
-        return None
-    columns, said = columns_of(study), []
-    rewards, since = np.array(columns.array("reward")), counted_from(study, len(columns.trials))
-    if since:
-        rewards[:since] = np.nan
-        said.append(f"of the trials from {since} on, as those before do not count any more")
-    if (full := study.inputs.full) is not None:
-        rewards[[trial.context is None or bool((trial.context != full).any()) for trial in columns.trials]] = np.nan
-        said.append("of the trials at the full setting")
-    limits = [columns.array(key) > 0.0 for key in columns.layout if key.startswith("constraints.")]
-    broken = np.any(limits, axis=0) & ~np.isnan(rewards) if limits else np.zeros(0)
-    if broken.any() and on_average(study.policy):
-        said.append("trials above a limit count, as it holds on average")
-    elif broken.any():
-        rewards[broken] = np.nan
-        said.append(f"without {many(int(broken.sum()), 'trial')} that violated a limit")
-    if np.isnan(rewards).all():
-        return None
-    return int(np.nanargmax(rewards) if study.goals[0] == "maximize" else np.nanargmin(rewards)), said
+    counted, said = ((), "") if has_front(study) else told_counted(study)
+    found = told_best(counted, study.goals[0])
+    return None if found is None else (found, said)
 
 
 def _told(study: Study, best: dict[str, Any] | None) -> dict[str, Any] | None:
     """Returns the best reward told, its trial, and why another is recommended. None if none counts (see `told_now`)."""
-    found = told_now(study)
+    found = None if of_clicks(study) else told_now(study)  # the highest click is a click
     if found is None:
         return None
-    number, said = found
-    if of_clicks(study):  # the highest click is a click
-        return None
-    if best is not None and best["number"] != number:
+    trial, said = found
+    if best is not None and best["number"] != trial.number:
         sure = ", of the points where the model takes the limits to hold" * bool(study.policy.constraint_count)
-        said.append(f"recommended is the best posterior mean{sure}")
-    trial = columns_of(study).trials[number]
+        said = "; ".join(filter(None, (said, f"recommended is the best posterior mean{sure}")))
     return {
-        "label": best_label(study.goals[0]), "number": number, "reward": reward_text(trial),
-        "where": where(trial, names=study.replica.roster.names),
-        "said": "; ".join(said),
+        "label": best_label(study.goals[0]), "number": trial.number, "reward": reward_text(trial),
+        "where": where(trial, names=study.replica.roster.names), "said": said,
     }  # fmt: skip
 
 
