@@ -32,7 +32,7 @@ from .curves_picture import stopped_marks, stopped_of
 from .drawing import draw
 from .scene import Axis, Band, Boxes, Line, Mark, Panel, Picture, Points
 from .source import Source, chosen_axes, has_single_best, introduced, numbers_drawn, standing, study_of, through_of
-from .ticks import fenced, padded
+from .ticks import beyond, fenced, padded
 
 Mask = npt.NDArray[np.bool_]
 IN_A_ROW = 3
@@ -401,15 +401,14 @@ def _trials(one: Slice, of: Quantity, room: tuple[float, float]) -> list[Mark]:
     marks: list[Mark] = []
     feasible = {trial.number for trial in without_violation(of.study.policy, seen.trials)}
     drawn, violates = np.isfinite(x), np.array([trial.number not in feasible for trial in seen.trials], dtype=bool)
-    within = drawn & (y >= room[0]) & (y <= room[1])
+    within, ends = drawn & (y >= room[0]) & (y <= room[1]), dict(zip("v^", room, strict=True))
     forgotten = np.array([trial.number < one.since for trial in seen.trials], dtype=bool)
     latest = f"latest {MOST_SEEN} " if len(seen.trials) == MOST_SEEN else ""
     for chosen, shape, heights, label in (
         (within & forgotten, "d", y, "trials forgotten by now"),
         (within & ~violates & ~forgotten, "o", y, f"{latest}trials, faded by distance"),
         (within & violates & ~forgotten, "x", y, "not feasible"),
-        (drawn & (y < room[0]), "v", np.full(len(y), room[0]), ""),
-        (drawn & (y > room[1]), "^", np.full(len(y), room[1]), ""),
+        *((far, end, np.full(len(y), ends[end]), name) for far, end, name in beyond(np.where(drawn, y, np.nan), room)),
     ):
         if chosen.any():
             words = [hover[i] for i in np.flatnonzero(chosen)]
