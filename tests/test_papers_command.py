@@ -82,7 +82,7 @@ def test_a_picture_for_a_column_of_a_paper(tmp_path):
 
 def test_a_report_has_all_figures_whose_data_are_there(tmp_path, monkeypatch):
     def make(job):
-        return Result((curves(a=[1.0]),), (Statement("a | b", "", True), Statement("c", "", None)))
+        return Result((curves(a=[1.0]),), (Statement("a | b", "x = 1", True), Statement("c", "", None)))
 
     paper = papers.Paper("mine", "Mine 2026")
     for name, data in (("1", ()), ("2", ("nowhere/none.npz",)), ("3", ())):
@@ -94,7 +94,7 @@ def test_a_report_has_all_figures_whose_data_are_there(tmp_path, monkeypatch):
     lines = (tmp_path / "all.md").read_text().splitlines()
     rows = [line for line in lines if line.startswith("| ")][1:]
     assert [row.split(" | ")[0] for row in rows] == ["| mine-1", "| ", "| mine-3", "| "]
-    assert rows[0].endswith(r" | a \| b | holds |")
+    assert rows[0].endswith(r" | a \| b | x = 1 | holds |")
     assert "| 2 trials of 3 rounds, seed 0 |" in rows[0]
     assert lines[-1] == "2 figures. 4 statements: 2 hold, 0 do not hold, 2 open (too few trials to tell)."
     for name in ("nilregret", "numpy", "scipy", "Python"):

@@ -76,8 +76,8 @@ def gp_ucb_cpd(
             - "rkhs": eq. A.3, the very large width of the proof.
             - A part. Then the other arguments about the bounds must be left out.
         constant: D. Unless given 0.02 for eq. 3.7, as in the paper, and 1 for eq. A.3, the least that is proved.
-        log_power: p of eq. 3.7. The paper prints 4. The default 3 is the power in eq. A.3 of its proof, and reproduces
-            its figures. With 4 they are not reproduced, as exploration is 2.6 times as strong.
+        log_power: p of eq. 3.7. The paper prints 4: 3 of eq. A.3 and 1 of Lemma B.7. The default 3 reproduces its
+            figures. With 4 they are not reproduced, as exploration is 2.7 times as strong.
         norm_bound: F of eq. A.3, a bound on the norm of every period's function, reward units.
         information_gain: eta_t of eq. A.3. "greedy" is an upper bound (arms). For "realised", "rate" or a number
             nothing is proved.

@@ -56,7 +56,7 @@ MARGINAL = 0.2  # "only marginally better"
 CPD, ORACLE, NEVER, UCB = "GP-UCB-CPD", "GP-UCB-Oracle", "GP-UCB-NO-Detector", "GP-UCB"
 NOTE = (
     "Not in the paper: the constant of the detector's ridge, here 2. Not as printed: log^3 T in beta_t (eq. 3.7 has "
-    "log^4 T, the proof's A.3 log^3), and the detector's distance averaged over [0, 5], not integrated."
+    "log^4 T), and the detector's distance averaged over [0, 5], not integrated."
 )
 PRINTED = {  # the paper's fits, 95% intervals of the exponents
     "T": PowerFit(1.86, Interval(0.74, 0.64, 0.84)),
@@ -143,7 +143,7 @@ def growth_statements(fit: PowerFit, x: Array, values: Array, symbol: str) -> tu
     low, high = printed.exponent.low, printed.exponent.high
     return (
         Statement(
-            f'The dependence on {symbol} "is clearly sub-linear": the interval of the exponent is below 1.',
+            f'The dependence on {symbol} is "sub-linear": the interval of the exponent is below 1.',
             fitted, fit.exponent.high < 1.0,
         ),
         Statement(
@@ -155,8 +155,7 @@ def growth_statements(fit: PowerFit, x: Array, values: Array, symbol: str) -> tu
             levels, bool((np.abs(off) <= LEVEL).all()),
         ),
         Statement(
-            f'"In a strict accordance with Theorem 3.1": no faster than {symbol}^{theorem:.3f}; the interval of the '
-            "exponent reaches down to it.",
+            f"By Theorem 3.1, no faster than {symbol}^{theorem:.3f}: the interval of the exponent reaches down to it.",
             fitted, fit.exponent.low <= theorem,
         ),
     )  # fmt: skip

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -197,10 +197,10 @@ def sensor_panel(job: Job, network: environments.SensorNetwork, reading: str, un
     return regret_panel(runs, reading, job.rounds, unit)
 
 
-def sensor_statements(curves: Curves) -> list[Statement]:
-    """Returns the statements of section 6 about both parts of figure 4."""
-    start, rivals = f"{curves.title}: ", ["IGP-UCB", "GP-UCB", *IMPROVEMENTS]
-    return [below(f'{start}"GP-TS outperforms all its competitors".', curves, ["GP-TS"], rivals)]
+def sensor_statements(panels: Sequence[Curves], said: str) -> list[Statement]:
+    """Returns what section 6 says of GP-TS, for both parts of figure 4."""
+    rivals = ["IGP-UCB", "GP-UCB", *IMPROVEMENTS]
+    return [below(f"{panel.title}: {said}.", panel, ["GP-TS"], rivals) for panel in panels]
 
 
 @PAPER.figure("4a", "temperatures of the Intel lab", trials=200, rounds=SENSOR_T, quick=(6, 200), data=INTEL_LAB)
@@ -214,7 +214,7 @@ def temperature(job: Job) -> Result:
     train = readings.select(days=days[:learn], hours=hours)
     test = readings.select(days=days[learn:], hours=(8.0, 9.0))
     panels = sensors(job, train, test)
-    statements = [statement for panel in panels for statement in sensor_statements(panel)]
+    statements = sensor_statements(panels, '"GP-TS outperforms all its competitors"')
     statements += [
         coincide(f'{panel.title}: "IGP-UCB and GP-UCB performs the same".', panel, ["IGP-UCB", "GP-UCB"])
         for panel in panels
@@ -230,7 +230,7 @@ def light(job: Job) -> Result:
     """Uses the paper's data, with 601 rows to learn from and 192 to test on."""
     train, test = environments.light_cmu(job.data)
     panels = sensors(job, train, test)
-    statements = [statement for panel in panels for statement in sensor_statements(panel)]
+    statements = sensor_statements(panels, 'GP-TS is "found to perform better than the others"')
     statements += [
         below(f'{panel.title}: "IGP-UCB performing better than GP-EI/PI".', panel, ["IGP-UCB"], IMPROVEMENTS)
         for panel in panels

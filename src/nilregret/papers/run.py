@@ -224,7 +224,7 @@ def every(data: Path | None) -> list[Figure]:
 
 
 def report(made: Sequence[Made], path: Path) -> None:
-    """Writes a table of figures with their verdicts, sizes, seeds and times, and the versions, as Markdown.
+    """Writes a table of figures with numbers, verdicts, sizes, seeds and times, and the versions, as Markdown.
 
     Args:
         made: the figures in the order of the table.
@@ -235,12 +235,12 @@ def report(made: Sequence[Made], path: Path) -> None:
     versions = ", ".join(f"{name} {version(name)}" for name in ("nilregret", "numpy", "scipy"))
     lines = [
         f"Python {platform.python_version()}, {versions}, {platform.system()} on {platform.machine()}.", "",
-        "| figure | size and seed | seconds | sentence of the paper | verdict |", "|---|---|---|---|---|",
+        "| figure | size and seed | seconds | sentence of the paper | measured | verdict |", "|---|" + "---|" * 5,
     ]  # fmt: skip
     for figure, job, result, seconds in made:
         first = [figure.name, size(figure, job), numeral(seconds, 2)]
         for statement in result.statements:
-            cells = [*first, statement.text, statement.verdict]
+            cells = [*first, statement.text, statement.measured, statement.verdict]
             lines.append("| " + " | ".join(cell.replace("|", r"\|").replace("\n", " ") for cell in cells) + " |")
             first = ["", "", ""]
     total = Result((), tuple(statement for each in made for statement in each.result.statements))

@@ -105,7 +105,7 @@ def rates(job: Job) -> Result:
         (*tables, measured),
         (
             Statement(
-                '"Sublinear regret for all three kernels": R_T / T falls; its exponent of T at T = 10^8.',
+                "Sublinear regret for all three kernels: R_T / T falls; its exponent of T at T = 10^8.",
                 ", ".join(steepness),
                 all(exponent < 0.0 for exponent in steepness.values()),
             ),
@@ -286,7 +286,7 @@ def temperature(job: Job) -> Result:
         (curves,),
         (
             below(
-                '"GP-UCB and EI clearly outperform the others": MPI, mean only, variance only.',
+                'GP-UCB and EI "clearly outperform the others": MPI, mean only, variance only.',
                 curves, ["GP-UCB", "EI"], ["MPI", *NAIVE],
             ),
             coincide(

@@ -188,7 +188,7 @@ def ucb_beta(
         dimension: d.
         horizon: T, at least 2.
         constant: D.
-        log_power: p. Eq. 3.7 prints 4. With 3, as in the proof's eq. A.3, the results match the paper's figures.
+        log_power: p. Eq. 3.7 prints 4: 3 of eq. A.3, 1 of Lemma B.7. With 3 the results match the paper's figures.
 
     >>> import nilregret as nr
     >>> round(nr.theory.ucb_beta(100, alpha=2.5, dimension=1, horizon=1000), 1)
@@ -339,7 +339,7 @@ def gp_ucb_cpd_regret_bound(
         norm_bound: F.
         pairs: n*, from `pairs_to_detect`.
         constant: D, such that beta_t eta_t <= D t^{2 d(d+1) / (2 alpha + d(d+1))} log^3 T for all t. It is not the D of
-            (A.3), since (A.13) drops the 300 of (A.3) and the constant of Lemma B.7.
+            (A.3), since (A.13) drops the 300 of (A.3), and the constant and log T of Lemma B.7.
         exploration: xi.
         largest_regret: l, reward units, by default 2 F. The paper has F (A.8), which bounds abs(f), and so the regret
             of a round if rewards are never negative.
