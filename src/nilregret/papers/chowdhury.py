@@ -199,8 +199,7 @@ def sensor_panel(job: Job, network: environments.SensorNetwork, reading: str, un
 
 def sensor_statements(panels: Sequence[Curves], said: str) -> list[Statement]:
     """Returns what section 6 says of GP-TS, for both parts of figure 4."""
-    rivals = ["IGP-UCB", "GP-UCB", *IMPROVEMENTS]
-    return [below(f"{panel.title}: {said}.", panel, ["GP-TS"], rivals) for panel in panels]
+    return [below(f"{one.title}: {said}.", one, ["GP-TS"], ["IGP-UCB", "GP-UCB", *IMPROVEMENTS]) for one in panels]
 
 
 @PAPER.figure("4a", "temperatures of the Intel lab", trials=200, rounds=SENSOR_T, quick=(6, 200), data=INTEL_LAB)
