@@ -6,7 +6,7 @@
 | alpha | `weights` | f = sum_i alpha_i k(., x_i) | (m,) |
 | B | `norm` | RKHS norm of f: B^2 = alpha^T K alpha, K = k(centers, centers) | |
 
-B bounds this norm in Theorem 3 of Srinivas et al. (2010) and in Chowdhury and Gopalan (2017).
+B bounds this norm in Chowdhury and Gopalan (2017), and its square in Theorem 3 of Srinivas et al. (2010).
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def positive_regret(regret: npt.ArrayLike) -> Array:
 
 
 def violation(constraints: npt.ArrayLike) -> Array:
-    """Returns V_t = ||[g(x_1) + ... + g(x_t)]^+||_2 (Shi & Eryilmaz 2022, section 2), `(..., T)`.
+    """Returns V_t = ||[g(x_1) + ... + g(x_t)]^+||_2 (Shi & Eryilmaz 2022, eq. 7), `(..., T)`.
 
     Args:
         constraints: values of each round, `(..., T, m)`.

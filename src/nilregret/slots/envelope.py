@@ -508,7 +508,7 @@ class ConstantWidth(Width):
 @final
 @description(frozen=True, kw_only=True)
 class ScheduledWidth(Width):
-    """v_t = constant * t^exponent, chosen by hand: "free parameters" of Chowdhury & Gopalan 2017, end of section 3."""
+    """v_t = constant * t^exponent, chosen by hand: "free parameters" of Chowdhury & Gopalan 2017, section 3."""
 
     batched = True
 

@@ -291,7 +291,7 @@ class Forever(Memory):
 @final
 @description(frozen=True)
 class RestartAt(Memory):
-    """The trials since the last of given rounds, as an oracle knows them (Avanesov, section 5).
+    """The trials since the last of given rounds, as an oracle knows them (Avanesov, section 4).
 
     >>> import nilregret as nr
     >>> arms, kernel = nr.Arms.grid(0, 1, 11), nr.SquaredExponential(0.2)
