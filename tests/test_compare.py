@@ -260,6 +260,10 @@ def test_the_table_for_a_paper(compared):
     assert kept[0] == r"\begin{tabular}{lrr}"
     assert kept[2] == r"policy & simple wins & cumulative regret \\"
     assert not any("multicolumn" in line for line in kept)
+    few = [found.to_latex(columns=each, environment="b", caption="") for each in (["simple wins"], ["simple regret"])]
+    assert r"\caption{b: 6 seeds, 15 rounds.}" in few[0]
+    assert few[1].count("standard error") == 1
+    assert "ifference" not in few[1]
     assert [line.split(" & ")[-1].removesuffix(r" \\") for line in kept if "$" in line] == [
         row[1] for row in map(list, rows)
     ]

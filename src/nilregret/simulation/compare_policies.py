@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 By = Literal["cumulative", "simple"]
+HEADINGS = [f"{kind} {what}" for kind in ("cumulative", "simple") for what in ("regret", "difference", "wins")]
 RARE = (
     "A difference marked with seeds rests on these few, such as runs that got stuck. How often that happens is hardly "
     "known, so its interval may be too short: take more seeds."
@@ -239,7 +240,7 @@ class Comparison:
         table = "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
         if caption is None:
             return table
-        ours = " ".join(map(self._caption, groups))
+        ours = " ".join(self._caption(environment, chosen) for environment in groups)
         under = caption or latex_text(ours.replace(f" {RARE}", "", ours.count(RARE) - 1))
         marks = [rf"\caption{{{under}}}"] + [rf"\label{{{label}}}"] * (label is not None)
         return "\n".join([r"\begin{table}", r"\centering", table, *marks, r"\end{table}"])
@@ -288,7 +289,7 @@ class Comparison:
             for environment, rows in groups.items()
         )  # fmt: skip
 
-    def _caption(self, environment: str) -> str:
+    def _caption(self, environment: str, columns: Sequence[str] = HEADINGS) -> str:
         reference = self.baseline or self.best(environment)
         known, pairs = "with 95% intervals (Student's t)", self._pairs(environment)
         if len(self.seeds) == 1:
@@ -297,16 +298,16 @@ class Comparison:
             known += f", which hold for all {pairs} pairs at once"
         start = f"{environment}: " if len(self.runs) > 1 or environment != "environment" else ""
         sizes = f"{many(len(self.seeds), 'seed')}, {many(self.rounds, 'round')}"
-        few = any(row.cumulative_carried or row.simple_carried for row in self.table if row.environment == environment)
+        kinds = [each.removesuffix(" difference") for each in columns if each.endswith(" difference")]
+        few = any(getattr(row, f"{of}_carried") for of in kinds for row in self.table if row.environment == environment)
         least = "" if self.baseline else f" (least {self.by} regret)"
-        error = " ± is one standard error of the mean." * (len(self.seeds) > 1)
-        return printable(f"{start}{sizes}.{error} Differences to {reference}{least}, {known}." + f" {RARE}" * few)
+        means = len(self.seeds) > 1 and any(each.endswith(("regret", "violation")) for each in columns)
+        error, to = " ± is one standard error of the mean." * means, f" Differences to {reference}{least}, {known}."
+        return printable(f"{start}{sizes}.{error}{to * bool(kinds)}" + f" {RARE}" * few)
 
     def _cells(self) -> tuple[list[str], dict[str, list[list[str]]]]:
         """Returns the headings, and the cells of each environment's rows."""
         limits = any(not math.isnan(row.violation) for row in self.table)
-        of = ("cumulative", "simple")
-        headings = ["policy", *(f"{kind} {what}" for kind in of for what in ("regret", "difference", "wins"))]
         groups: dict[str, list[list[str]]] = {environment: [] for environment in self.runs}
         for row in self.table:
             own = row.policy == row.reference
@@ -318,10 +319,9 @@ class Comparison:
                 with_error(row.simple_regret, row.simple_error, "±"),
                 "" if own else simple + _carried(row.simple_carried), f"{row.simple_wins:.0%}",
             ]  # fmt: skip
-            violation = "" if math.isnan(row.violation) else with_error(row.violation, row.violation_error, "±")
-            cells += [violation] * limits
+            cells += ["" if math.isnan(row.violation) else with_error(row.violation, row.violation_error, "±")] * limits
             groups[row.environment].append([*cells, numeral(row.milliseconds, 2)])
-        return [*headings, *["violation"] * limits, "ms/round"], groups
+        return ["policy", *HEADINGS, *["violation"] * limits, "ms/round"], groups
 
 
 def _mean(values: Array) -> tuple[float, float]:
