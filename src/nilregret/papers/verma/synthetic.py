@@ -184,10 +184,8 @@ def _against(job: Job, names: Sequence[str], delay: Delay) -> Result:
     panels = _panels(job, lambda refit: runs_under(job, delay, _rules(names, window(delay), refit)))
     said = "" if names[0] == UCB[0] else " (said of GP-UCB-SDF)"  # The paper says nothing of figure 5.
     text = f'{names[0]} "achieves smaller simple regret than the baselines"{said}.'
-    statements = [
-        smaller(panel, names[0], [other], at=float(job.rounds), text=text) for panel in panels for other in names[1:]
-    ]
-    return Result(panels, tuple(statements))
+    made = [smaller(panel, names[0], [other], at=job.rounds, text=text) for panel in panels for other in names[1:]]
+    return Result(panels, tuple(made))
 
 
 # Poisson delays have mean 10 and m = 20. Fixed delays are 10, in batches of 11, with m = 10.
