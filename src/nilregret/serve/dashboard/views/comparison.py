@@ -21,6 +21,7 @@ from .alternatives import Alternative, best_now, doubt_of, if_kept, in_plays, no
 
 SIDES = 2.0  # standard deviations on either side of an estimate, a range of 95% if the model is right
 FEWEST = 2  # rewards of a comparison
+WIDEST = 3.0  # Width of the range of a mean reward, in ranges of the rewards told, beyond which nothing is known of it.
 FIRST = "first choice"
 
 
@@ -99,8 +100,8 @@ def compare(study: Study, *, baseline: int | None = None) -> Comparison | None:
     noise, shared = noise_of(study, answered), shared_of(answered, rewards / plays)
     doubt = doubt_of(study, answered) * shared.doubt
     chance = shared.chance(noise, plays)
-    first = in_plays(if_kept(study, choice, answered, where(choice)), plays, doubt)
-    best = in_plays(best_now(study, answered, _best_name(study)), plays, doubt)
+    found = if_kept(study, choice, answered, where(choice)), best_now(study, answered, _best_name(study))
+    first, best = (_if_known(in_plays(each, plays, doubt), rewards / plays, plays) for each in found)
     recent = min(len(answered), max(20, len(answered) // 10))
     numbers = np.array([trial.number for trial in answered], dtype=np.float64)
     total = int(plays.sum())
@@ -119,6 +120,12 @@ def compare(study: Study, *, baseline: int | None = None) -> Comparison | None:
         ),
         alike=shared.said,
     )  # fmt: skip
+
+
+def _if_known(choice: Alternative | None, rewards: Array, plays: IndexArray) -> Alternative | None:
+    """Returns a choice, or None if the range of its mean reward is absurd beside the rewards told, `(n,)`."""
+    most = WIDEST * float(np.ptp(rewards) * plays.sum()) or math.inf  # If all rewards are equal, they tell no scale.
+    return choice if choice is not None and 2.0 * SIDES * choice.error <= most else None
 
 
 def _limits(study: Study) -> tuple[float, float]:
