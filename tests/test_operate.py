@@ -227,8 +227,8 @@ def test_trials_go_to_files_and_come_back(oven, folder):
     found = data("trials", "studies.db", "other")
     assert [trial["reward"] for trial in found] == [0.5, 0.75, 0.5, 0.75]
     assert [trial["parameters"] for trial in found[:2]] == [lines[0]["parameters"], lines[2]["parameters"]]
-    assert "must end in" in run("export", *oven, "trials.xls", code=1)
-    assert "could not be written" in run("export", *oven, "no/trials.csv", code=1)
+    for path, words in (("trials.xls", "must end in one of .csv"), ("no/trials.csv", "does not exist: make it first")):
+        assert words in run("export", "away.db", "oven", path, code=1)  # before anything is read
     assert "cannot be read" in run("import", *oven, "nowhere.csv", code=1)
     (folder / "bad.csv").write_text("heat,kind,reward\n150,rye,1\n1e9,rye,2\n")
     assert "Nothing was recorded" in run("import", *oven, "bad.csv", code=1)

@@ -148,9 +148,11 @@ class TestAsking:
 class TestFiles:
     def test_paths_are_checked_before_a_trial_is_asked_for(self, tmp_path):
         study = made()
+        (tmp_path / "folder.csv").mkdir()
         for path, words in (
-            (tmp_path / "a.pdf", "must end in .csv, or in .html"),
-            (tmp_path / "no" / "a.csv", "no folder"),
+            (tmp_path / "a.pdf", r"must end in one of \.csv, \.html"),
+            (tmp_path / "no" / "a.csv", "does not exist: make it first"),
+            (tmp_path / "folder.csv", "cannot be written: it is a folder"),
         ):
             with pytest.raises(nr.errors.InvalidInput, match=words):
                 study.sheet(1, path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import os
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,18 +44,27 @@ def check_picture(path: Place, *, interactive: bool | None = None) -> Place:
     return path
 
 
-def check_place(what: str, path: str | Path, endings: Sequence[str] = ()) -> None:
-    """Raises `InvalidInput` unless the folder of a path exists, and the path has one of some endings, if any."""
+def check_place(what: str, path: str | Path, endings: Sequence[str] = ()) -> Path:
+    """Returns the path of a file to write, before any work for it.
+
+    Raises:
+        InvalidInput: it has none of some endings, its folder does not exist, or it cannot be written.
+    """
     place = Path(path)
     if endings and place.suffix.lower() not in endings:
         listed = "one of " * (len(endings) > 1) + ", ".join(endings)
         raise InvalidInput(f"The {what} {shown(str(path))} must end in {listed}.")
     try:
-        folder, _ = place.parent.is_dir(), place.exists()
-    except OSError as error:
-        raise InvalidInput(f"The {what} {shown(str(path))} cannot be written: {error.strerror}.") from error
+        folder, taken, there = place.parent.is_dir(), place.is_dir(), place.exists()
+    except (OSError, ValueError) as error:  # A path with a NUL is a `ValueError`.
+        why = getattr(error, "strerror", None) or error
+        raise InvalidInput(f"The {what} {shown(str(path))} cannot be written: {why}.") from error
     if not folder:
         raise InvalidInput(f"The {what} goes to the folder {str(place.parent)!r}, which does not exist: make it first.")
+    if taken or not os.access(place if there else place.parent, os.W_OK):
+        why = "it is a folder" if taken else "permission denied"
+        raise InvalidInput(f"The {what} {shown(str(path))} cannot be written: {why}.")
+    return place
 
 
 def bytes_of(path: str | Path) -> bytes:

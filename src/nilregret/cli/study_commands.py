@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .._utils.checks import many, url_of
+from .._utils.files import check_place
 from ..errors import InvalidInput, NoRegretWarning, printable
 from .common import echo, hint, json_option, opened_study, print_json, storage_at, study_command, suggestions
 
@@ -25,8 +26,11 @@ def export(storage: str, study: str, file: Path | None) -> None:
 
     Without FILE as JSON lines on the terminal.
     """
+    from ..study.export import FORMATS
     from ..study.trial_json import with_fits
 
+    if file is not None:
+        check_place("file", file, FORMATS)
     found = opened_study(storage, study)
     if file is None:
         for trial in found.trials:

@@ -11,13 +11,13 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._utils.checks import shown
+from .._utils.files import check_place
 from .._utils.logs import Row
 from .._utils.tables import arrow_modules, csv_writer
 from ..domains.domain import Arms, Domain, space_of
 from ..domains.options import option_key
 from ..domains.parameters import Choice, option_texts
-from ..errors import InvalidInput, needs
+from ..errors import needs
 from ..policy.policy import Policy
 from ..storage.record import Trial
 from ..storage.trial import metric_names
@@ -134,8 +134,8 @@ def write(policy: AnyPolicy, trials: Iterable[Trial], path: str | Path, *, extra
         path: of the file. Its ending names the format.
         extra: further columns of a trial, the same for all.
     """
-    path = Path(path)
-    ending = _ending(path)
+    path = check_place("file", path, FORMATS)
+    ending = path.suffix.lower()
     if ending == ".jsonl":
         more = extra or _nothing
         lines = (json.dumps(with_fits(trial) | more(trial), ensure_ascii=False) + "\n" for trial in trials)
@@ -176,16 +176,6 @@ def _in_text(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None) 
 
 def _nothing(_: Trial) -> Row:
     return {}
-
-
-def _ending(path: Path) -> str:
-    ending = path.suffix.lower()
-    if ending not in FORMATS:
-        raise InvalidInput(
-            f"The file is {shown(str(path))}: its name must end in .csv, .jsonl (a JSON object for each trial), "
-            ".parquet or .arrow, which says how it is written."
-        )
-    return ending
 
 
 def _choices(policy: AnyPolicy) -> Iterator[tuple[str, Choice]]:

@@ -28,8 +28,9 @@ from typing import Any, final
 
 import numpy as np
 
-from .._utils.checks import Array, integer, many, one_of, shown
+from .._utils.checks import Array, integer, many, one_of
 from .._utils.dataclass import dataclass
+from .._utils.files import check_place
 from .._utils.tables import LOSSES, OF_TRIALS, REWARDS, csv_writer
 from ..domains.domain import Arms, Domain, Space, keeping_limits, space_of
 from ..errors import InvalidInput
@@ -102,7 +103,7 @@ class Sheet:
             decimal: "." or ",". With a comma the cells of a CSV file are separated by semicolons, as spreadsheets of
                 countries with decimal commas want it.
         """
-        path = check_path(path)
+        path = check_place("sheet", path, ENDINGS)
         text = self.to_html(decimal=decimal) if path.suffix.lower() == ".html" else self.to_csv(decimal=decimal)
         try:
             path.write_text(text, encoding="utf-8-sig" if path.suffix.lower() == ".csv" else "utf-8", newline="")
@@ -155,17 +156,7 @@ def check_form(path: str | Path | None, digits: int, decimal: str) -> None:
     if one_of("decimal", decimal, [".", ","]) == "," and path is None:
         raise InvalidInput("`decimal` is of a file, and `path` is missing: `write` and `to_csv` of a sheet take it.")
     if path is not None:
-        check_path(path)
-
-
-def check_path(path: str | Path) -> Path:
-    """Returns the path of a new sheet, or raises an error."""
-    found = Path(path)
-    if found.suffix.lower() not in ENDINGS:
-        raise InvalidInput(f"The file is {shown(str(path))}: its name must end in .csv, or in .html for printing.")
-    if not found.parent.is_dir():
-        raise InvalidInput(f"There is no folder {shown(str(found.parent))} for the sheet. Nothing was asked for.")
-    return found
+        check_place("sheet", path, ENDINGS)
 
 
 def sheet_of(name: str, policy: Any, trials: Sequence[Trial], limits: list[str]) -> Sheet:
