@@ -21,7 +21,6 @@ from ..slots.elsewhere import Elsewhere
 from ..slots.envelope import Confidence, ConstantWidth
 from ..slots.explore import MOST_ROUNDS, AskAgain, CoordinateSearch, Explore, InitialDesign, InTurn
 from ..slots.fidelity import Confirm, Fidelity
-from ..slots.front_scores import HypervolumeImprovement, ScalarisedImprovement
 from ..slots.memory import AllOf, Forever, Memory, Tide
 from ..slots.no_worse import NoWorse, parted
 from ..slots.pareto import MOST_OBJECTIVES, Pareto
@@ -42,7 +41,6 @@ from ..slots.slates import SlateModel
 from ..slots.widths.likelihood_ratio import RateQuantiles
 from .definition import build
 from .earlier import with_earlier
-from .srinivas import gp_ucb
 from .takeno import half_shift
 
 CONFIRMED = 4  # One of so many trials confirms a best point at the full setting, and at least one of a run does.
@@ -76,6 +74,8 @@ def boca(
     >>> study.ask().context_parameters
     {'rows': 10}
     """
+    from .srinivas import gp_ucb
+
     chosen = replace(checked_fidelity(fidelity), rule="boca")
     policy: Policy[D] = gp_ucb(
         domain, kernel, noise=noise, context=chosen.space, width=width, delta=delta, regularization=regularization,
@@ -366,6 +366,8 @@ def _for_front(policy: Policy[D], rule: Pareto, *, start: int) -> Policy[D]:
 
 def _score_of_front(objectives: int) -> Score:
     """Returns exact expected improvement for few objectives. With many, the boxes of a front are too many."""
+    from ..slots.front_scores import HypervolumeImprovement, ScalarisedImprovement
+
     return HypervolumeImprovement() if objectives <= MOST_EXACT else ScalarisedImprovement(directions=16)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,8 +13,10 @@ from ..errors import InvalidInput, warn
 from ..kernels import Kernel, domains
 from ..policy.policy import check_model
 from ..slots.envelope import CompactBayes, Confidence, FiniteBayes, PointwiseBayes
-from ..slots.widths.slopes import Tail, assumed_tail, derivative_tail
 from ..theory.series import PowerSeries, Series
+
+if TYPE_CHECKING:
+    from ..slots.widths.slopes import Tail
 
 
 def bayes_width(
@@ -72,6 +75,8 @@ def _checked_size(size: int | None, **slopes: float | None) -> int:
 
 def _tail(kernel: Kernel, box: Box, a: float | None, b: float | None, *, by_name: bool) -> tuple[Tail, bool]:
     """Returns the constants a and b of Theorem 2, and whether they are an assumption without proof."""
+    from ..slots.widths.slopes import Tail, assumed_tail, derivative_tail
+
     if (a is None) != (b is None):
         raise InvalidInput("Theorem 2 needs `a` and `b` together: give both, or neither to have them derived.")
     if a is not None and b is not None:

@@ -8,12 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, many, number_in, shown, url_of
-from .._utils.tables import ENDINGS, Table, read_table, table_of
 from ..domains.domain import Arms, D, Domain, Space, keeping_limits, sides
 from ..domains.parameters import CHOSEN, Choice, Parameter, option_place
 from ..errors import InvalidInput, warn
@@ -24,6 +23,9 @@ from ..serialize import loads
 from ..slots.explore import begun_with
 from ..slots.refit import EarlierStudies, Refit
 from ..storage.base import Storage
+
+if TYPE_CHECKING:
+    from .._utils.tables import Table
 
 PREFIX = r"^(parameters\.|params_)"  # of a parameter's column, as `study.export` and Optuna name it
 KINDS = (
@@ -71,6 +73,8 @@ def read_sources(like: Any, goal: str) -> list[list[Source]]:
 
 
 def _read(source: Any, goal: str, name: str) -> list[Source]:
+    from .._utils.tables import ENDINGS, read_table, table_of
+
     table = None if isinstance(source, str | Path) else table_of(source, f"`{name}`")
     if table is not None:
         return [_of_table(table, goal)]

@@ -43,8 +43,6 @@ from .options import Option, option_key
 from .parameters import Choice, Float, Int, Parameter
 from .space import Arms, Space
 
-SHARE = Float(0.0, 1.0)  # of a side of the box
-
 
 @description(frozen=True, eq=False)
 class Box:
@@ -101,7 +99,8 @@ class Box:
 
     def columns(self) -> list[tuple[Parameter, slice]]:
         """Returns each coordinate, as a real parameter in [0, 1], with its column."""
-        return [(SHARE, slice(i, i + 1)) for i in range(self.dimension)]
+        share = Float(0.0, 1.0)
+        return [(share, slice(i, i + 1)) for i in range(self.dimension)]
 
     def snap(self, points: Array) -> Array:
         """Returns the points `(n, d)`, since all coordinates are real."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +23,10 @@ from .._utils.numerals import numeral
 from .._utils.randomness import Draws, Rng
 from ..errors import InvalidInput
 from .conditions import Mask
-from .limits import Limits
 from .parameters import CHOSEN, Choice
+
+if TYPE_CHECKING:
+    from .limits import Limits
 
 LEAST_ROOM = 1e-7  # that a linear program tells from none
 FEW = 256  # points that are drawn first, since one of them keeps most limits

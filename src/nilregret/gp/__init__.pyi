@@ -10,6 +10,7 @@ from .belief import RepeatedPlays as RepeatedPlays
 from .belief import TableBelief as TableBelief
 from .binomial_counts import RatePosterior as RatePosterior
 from .binomial_counts import RatePrior as RatePrior
+from .choice import MOST_FEATURES as MOST_FEATURES
 from .choice import posterior_at_points as posterior_at_points
 from .choice import posterior_on_arms as posterior_on_arms
 from .distinct_arms import DistinctArmsPosterior as DistinctArmsPosterior
@@ -36,5 +37,4 @@ from .protocol import Gradients as Gradients
 from .protocol import Posterior as Posterior
 from .protocol import RevisablePosterior as RevisablePosterior
 from .tidal import TidalPosterior as TidalPosterior
-from .weight_space import MOST_FEATURES as MOST_FEATURES
 from .weight_space import WeightSpacePosterior as WeightSpacePosterior

@@ -11,12 +11,11 @@ from ..domains.domain import Arms
 from ..kernels import Kernel
 from ..kernels.factorization import factor_of_arms, tolerance
 from .arms import ArmPosterior, Prior
-from .distinct_arms import DistinctArmsPosterior
 from .feature_maps import ArmColumns, FeatureMap, KernelFeatures, Terms, arm_features
-from .low_rank_arms import MAX_RANK, LowRankPosterior
 from .points import PointPosterior
 from .protocol import AtPoints
-from .weight_space import MOST_FEATURES, WeightSpacePosterior
+
+MOST_FEATURES = 2048  # largest rank of a kernel whose features are used: 34 MB, and 13 ms a round
 
 
 def posterior_on_arms(domain: Arms, kernel: Kernel, regularization: float) -> ArmPosterior:
@@ -30,6 +29,9 @@ def posterior_on_arms(domain: Arms, kernel: Kernel, regularization: float) -> Ar
         kernel: prior covariance.
         regularization: lambda, reward units squared.
     """
+    from .distinct_arms import DistinctArmsPosterior
+    from .low_rank_arms import MAX_RANK, LowRankPosterior
+
     prior = Prior(kernel, domain.points)
     tol = tolerance(prior.variance, number("regularization", regularization, low=0.0, open_low=True))
     factor = factor_of_arms(kernel, domain.points, tol=tol, max_rank=MAX_RANK)
@@ -56,6 +58,8 @@ def posterior_at_points(
         arms: columns that hold one of finitely many arms or options each. If f is an independent function for each
             arm, of rank p, a round costs p^2 an arm.
     """
+    from .weight_space import WeightSpacePosterior
+
     span = features_at_points(kernel, dimension, arms)
     if span is not None or terms is not None:
         return WeightSpacePosterior(kernel, dimension, regularization, span, None if span is not None else terms)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
-from typing import Any, NamedTuple, final
+from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +40,9 @@ from ..errors import InvalidInput, warn
 from ..kernels import Kernel, check_kernel
 from ..kernels.factorization import first_largest
 from ..serialize import description
-from .likelihood import PRIORS, Data, Density, Evaluated, Marginal, Prior, checked, merged, prior_of
+
+if TYPE_CHECKING:
+    from .likelihood import Data, Density, Evaluated, Marginal, Prior
 
 MEMORY = 10  # past steps that approximate the Hessian
 SEARCHED = 20  # evaluations of one line search at most
@@ -284,6 +286,8 @@ def fit(
         InvalidInput: values that are not finite, shapes that do not fit, a noise that is not positive, wrong
             bounds.
     """
+    from .likelihood import PRIORS, checked, merged, prior_of
+
     points, rewards = checked(X, y)
     if prior is not None:
         one_of("prior", prior, list(PRIORS), why="None is maximum likelihood.")
@@ -349,6 +353,8 @@ class _Problem:
 
     @cached_property
     def _likelihood(self) -> Marginal:
+        from .likelihood import Marginal
+
         return Marginal(self.kernel, self.data, ridges=RIDGES, fit_mean=self.fit_mean)
 
     @cached_property

@@ -33,7 +33,6 @@ from scipy.linalg.lapack import dtrtrs
 from .._utils.checks import Array, IndexArray
 from .._utils.copying import Copyable
 from ..kernels import Matern
-from ..kernels.others import RandomFeatures, write_waves
 from .arm_blocks import ArmBlocks
 from .screening import Moments
 
@@ -84,6 +83,8 @@ class Waves:
     """
 
     def __init__(self, rows: Array, pairs: int, length: float, *, key: int) -> None:
+        from ..kernels.others import RandomFeatures
+
         columns = rows.shape[1]
         self.size = 1 + columns + 2 * pairs
         self._columns, self._pairs = columns, pairs
@@ -94,6 +95,8 @@ class Waves:
 
     def __call__(self, rows: Array) -> Array:
         """Returns the features of standardised rows `(n, d)`, `(n, p)`, or of one row `(d,)`, `(p,)`."""
+        from ..kernels.others import write_waves
+
         columns = self._columns
         found = np.empty((*rows.shape[:-1], self.size))
         found[..., 0] = 1.0

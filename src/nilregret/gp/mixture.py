@@ -70,7 +70,6 @@ from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..serialize import description
 from .arms import ArmPosterior
-from .paths import drawn_path
 from .points import PointPosterior
 from .protocol import AtPoints, Gradients, Posterior, WeighingPosterior
 
@@ -543,6 +542,8 @@ class AveragedPoints(Averaged[AtPoints]):
 
         Deviations from the mean are multiplied with `width`.
         """
+        from .paths import drawn_path
+
         which, shares = self._believed()
         j = int(which[drawn_places(shares, rng, 1)[0]]) if len(which) > 1 else int(which[0])
         path = drawn_path(self.each[j], rng)
@@ -594,6 +595,8 @@ def _nearest(bank: Bank | Ensemble) -> int:
 
 def path_of(posterior: AtPoints | AveragedPoints, rng: Rng, width: float) -> AnyPath:
     """Returns a function drawn from the posterior, with deviations from its mean multiplied with `width`."""
+    from .paths import drawn_path
+
     if isinstance(posterior, AveragedPoints):
         return posterior.path(rng, width)
     return drawn_path(posterior, rng).widened(width)

@@ -35,7 +35,6 @@ from .observations import Observations
 from .protocol import AtPoints, Gradients, check_regularization, std_gradient
 from .spectrum import MappedRows, Spectrum, spectrum_of_grams
 
-MOST_FEATURES = 2048  # largest rank of a kernel whose features are used: 34 MB, and 13 ms a round
 REFINE_EVERY = 256  # observations between two refinements of the mean, at least
 CHUNK = 2048  # points predicted at a time, which bounds the memory of a prediction
 ALL_AT_ONCE = 64  # number of observations added together from which a sketch is drawn only once, after all

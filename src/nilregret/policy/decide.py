@@ -17,7 +17,7 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import compress
-from typing import Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -25,19 +25,21 @@ import numpy.typing as npt
 from .._utils.checks import Array, IndexArray, frozen, integer, shown
 from .._utils.randomness import Draws, Randomness
 from ..domains.domain import Arms, Box, Domain, Space
-from ..domains.limits import Limits
 from ..domains.search.boxes import real_columns
 from ..domains.search.designs import mutated, uniform
 from ..errors import InvalidInput
 from ..gp import Belief
 from ..slots.explore import Answered, Chances, Explore, Situation, checked_places
 from ..slots.no_worse import Standing
-from ..slots.propensities import KnownScores, ScoreLaw
 from ..slots.switching import MOST_REPEATS, Switching
 from ..storage.trial import Trial
 from .availability import Available, places_left
 from .engines import Decision, Engine, Question
 from .memory_runner import MemoryRunner
+
+if TYPE_CHECKING:
+    from ..domains.limits import Limits
+    from ..slots.propensities import ScoreLaw
 
 AROUND, TIMES = 256, 4  # points around the best one so far, and how often they are drawn
 FEW = 32  # points of a first look
@@ -286,7 +288,10 @@ def decide(
     if question is None:
         return engine.draw_uniform(randomness, available)
     belief = memory.outputs.reward.posterior.belief
-    decision = engine.choose(belief, question, available)
+    if available is not None and len(available.points) == 1:  # No score could change the decision.
+        decision = engine.best_among(np.zeros(1), 1.0, randomness, available)
+    else:
+        decision = engine.choose(belief, question, available)
     if switching is None or forcing is not None:
         return decision
     return repeated(decision, switching, belief, engine, question, available)
@@ -547,6 +552,8 @@ def _cases(memory: MemoryRunner, context: Array | None, now: float, available: A
 
 def _case(memory: MemoryRunner, posed: Posed, chance: float) -> _Case | None:
     """Returns one case, or None if its law is not known."""
+    from ..slots.propensities import KnownScores
+
     _, question, left = posed
     engine, belief = memory.outputs.engine, memory.outputs.reward.posterior.belief
     if left is not None and len(left.points) == 1:

@@ -41,7 +41,6 @@ from ..gp.fitting import Standardization
 from ..slots.refit import Refit, Refitted, RegretBalancing
 from ..storage.record import Event, Trial
 from ..storage.trial import Fit
-from ..theory.rates import information_gain_rate
 from .engines import row_of
 from .policy import Policy
 from .training_data import TrainingData
@@ -352,6 +351,8 @@ class Balance(Copyable):
 
         The bound is sqrt(n) (B_j sqrt(gamma_n) + gamma_n), with gamma_n ~ theta_j^-d (Prop. 2.2).
         """
+        from ..theory.rates import information_gain_rate
+
         d = self._columns
         gamma = information_gain_rate(self._policy.kernel, d, n, source="vakili") * self._factors[j] ** -d
         return math.sqrt(n) * (self._norm_of(j) * math.sqrt(gamma) + gamma)

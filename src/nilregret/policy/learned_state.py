@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from .._utils.checks import Array
-from .._utils.plain_parts import Reader, Writer
 from ..gp.context_bank import ContextPosterior
 from ..storage.trial import Trial
 from .outcomes import FailedPoints
@@ -40,6 +39,8 @@ def is_compact(state: object) -> bool:
 
 def learned(state: State) -> tuple[Any, list[Array]]:
     """Returns what a compact state has learned, as JSON and the arrays in use, which must be copied."""
+    from .._utils.plain_parts import Writer
+
     writer, posterior = Writer(ContextPosterior.PARTS), state.reward.posterior
     outcomes, points = state.reward.data.outcomes, state.reward.data.outcomes.points
     found = {
@@ -66,6 +67,8 @@ def restored(policy: Policy, seed: int, plain: Any, arrays: list[Array], trial_o
         arrays: which belong to the state from now on.
         trial_of: returns a trial of the record by its number, as a state sees it.
     """
+    from .._utils.plain_parts import Reader
+
     state = State(policy, seed=seed)
     if not is_compact(state):
         raise ValueError("the policy has no compact state")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any, cast, final
+from typing import TYPE_CHECKING, Any, cast, final
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from .._utils.checks import Array
 from .._utils.copying import Copyable, independent
 from ..gp import Averaged
 from ..gp.fitting import Standardization
-from ..gp.information_gain import GreedyDesign
 from ..kernels import Kernel
 from ..kernels.domains import prior_std
 from ..slots.constraints import LEAST_RIDGE, cautious_scale
@@ -25,6 +24,9 @@ from .fits import Balance, FitJob, Fits, FitsOnRecord, LateFits
 from .policy import Policy
 from .rounds import Rounds
 from .training_data import TrainingData
+
+if TYPE_CHECKING:
+    from ..gp.information_gain import GreedyDesign
 
 FEW, SHARE = 64, 0.1  # beyond so many values the size is learned anew after this share more
 
@@ -323,6 +325,8 @@ class OutputModel:
 
     def _greedy_design(self) -> GreedyDesign:
         """Returns the greedy design, which depends on the kernel and lambda alone."""
+        from ..gp.information_gain import GreedyDesign
+
         policy, kernel = self.policy, self.policy.kernel if self.size is not None else self.posterior.kernel
         ridge = policy.memory.regularization(self._rounds.since, policy.regularization)
         if self._design is None or self._design[0] is not kernel or self._design[1] != ridge:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, final
+from typing import TYPE_CHECKING, Any, Generic, final
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from .._utils.numerals import exact, numeral
 from ..domains.domain import Arms, D, Domain, check_domain, enclosing_box, sides
 from ..domains.search.boxes import PointSearch
 from ..errors import InvalidInput
-from ..gp.linear_model import Candidate
 from ..kernels import Kernel, check_kernel
 from ..slots.by_name import SLOTS, check_part, chosen, part_of, parts_for_constraints
 from ..slots.constraints import Constraints, objective_names
@@ -30,8 +29,11 @@ from ..slots.scores import Score, UpperConfidenceBound
 from ..slots.sketch import Sketch, check_sketch
 from ..slots.slates import SlateModel
 from ..slots.switching import Switching
-from ..theory.change.schedules import PowerLaw
 from .engines import Decision
+
+if TYPE_CHECKING:
+    from ..gp.linear_model import Candidate
+    from ..theory.change.schedules import PowerLaw
 
 __all__ = ["Decision", "Policy"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
@@ -13,8 +13,10 @@ from .._utils.copying import Copyable
 from ..errors import InvalidInput
 from ..serialize import description
 from ..storage.record import Trial
-from ..theory.change.evidence import ChangeEvidence, JointEvidence, OutputPrior
 from .memory import Detector, Evidence, Memory, Model, ModelInfo, Observation, Restart
+
+if TYPE_CHECKING:
+    from ..theory.change.evidence import OutputPrior
 
 FEWEST = 12  # observations from which a kernel must have been fitted
 MOST = 1000.0  # nats, more than any observation can contribute
@@ -105,6 +107,8 @@ class EvidenceDetector(Copyable, Detector):
     OWNED = ("_evidence", "_waiting", "_trials", "_values")
 
     def __init__(self, memory: EDetector, model: ModelInfo) -> None:
+        from ..theory.change.evidence import ChangeEvidence, JointEvidence
+
         self._threshold = math.log(1.0 / memory.delta)
         self._cell, self._learned = model.cell, model.learned
         self._waiting: list[Observation] = []  # observations before the first trusted fit
@@ -194,6 +198,8 @@ def _scaling(scales: Sequence[Callable[[float], float]]) -> Callable[[Array], Ar
 
 def _output_priors(model: ModelInfo) -> list[OutputPrior]:
     """Returns the prior of all outputs together, or of each output if constraints have models of their own."""
+    from ..theory.change.evidence import OutputPrior
+
     scales = (model.scaled, *model.limits)
     if not model.models:
         return [OutputPrior(model.between, _noise_of(model), _scaling(scales))]

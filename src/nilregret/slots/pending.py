@@ -21,7 +21,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import ClassVar, Literal, NamedTuple, Self, final
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self, final
 
 import numpy as np
 
@@ -32,8 +32,10 @@ from .._utils.numerals import exact
 from ..errors import InvalidInput
 from ..serialize import description
 from ..storage.record import Trial
-from ..theory.delays import Delay
 from .base import Part, Policy
+
+if TYPE_CHECKING:
+    from ..theory.delays import Delay
 
 MEANS = np.geomspace(0.25, 4000.0, 72)  # means of geometric laws, in trials
 TYPICAL = 10.0  # trials: prior median of the mean delay, right within a factor of e in two of three cases

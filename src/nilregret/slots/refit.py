@@ -39,7 +39,6 @@ from ..gp.warping import AnyWarp, SignedLog, Warp, half_rank, signed_log
 from ..kernels import Kernel
 from ..kernels.factorization import LEAST_REGULARIZATION
 from ..serialize import description, entries, from_plain, to_plain
-from ..theory.rates import information_gain_rate
 from .base import Policy
 from .envelope import checked_delta
 
@@ -629,6 +628,8 @@ class RegretBalancing(Learning):
 
     def check(self, policy: Policy) -> None:
         """Raises `InvalidInput` for contexts, kernels without lengthscales, and kernels without a known gain rate."""
+        from ..theory.rates import information_gain_rate
+
         if policy.context is not None:
             raise InvalidInput(
                 "`lb_gp_ucb` (`RegretBalancing`) compares what candidates earned on average in different rounds, and "

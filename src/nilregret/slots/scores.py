@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, Protocol, final
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, final
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,9 @@ from ..serialize import description
 from ..theory.fronts import FAR_OUT, LEAST_STD, LOG_SQRT_2PI, MOST, log_distribution, log_h
 from .base import Part, Policy
 from .envelope import DualState, Envelope
-from .propensities import DrawnLine, IndependentNormals, ScoreLaw
+
+if TYPE_CHECKING:
+    from .propensities import DrawnLine, IndependentNormals, ScoreLaw
 
 Mask = npt.NDArray[np.bool_]
 
@@ -480,6 +482,8 @@ class RandomisedBound(Score):
 
     def law(self, view: TableView | PointView) -> DrawnLine:
         """Returns the law of the lines mu + w sigma, where P(w > x) = exp(-(x^2 - shift - growth log t) / 2)."""
+        from .propensities import DrawnLine
+
         least = self._least(view.round)
         return DrawnLine(*view.moments(), lambda x: np.exp(0.5 * (least - x**2)), math.sqrt(max(least, 0.0)))
 
@@ -529,6 +533,8 @@ class GaussianDraws(Score):
 
     def law(self, view: TableView | PointView) -> IndependentNormals:
         """Returns the law of the draws."""
+        from .propensities import IndependentNormals
+
         mean, std = view.moments()
         return IndependentNormals(mean, self.width * std)
 

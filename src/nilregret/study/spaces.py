@@ -34,7 +34,6 @@ from ..domains.options import import_name, known, option_key
 from ..errors import InvalidInput
 from ..policy.availability import Available
 from ..policy.policy import Policy
-from ..policy.respaced import on_context, on_space
 from ..serialize import from_plain, to_plain
 from ..storage.changes import ARM_KINDS, ArmChangeKind, ChangedArm, ChangeKind, StudyChange
 from ..storage.trial import Trial
@@ -433,6 +432,8 @@ class Spaces:
     """
 
     def __init__(self, made: AnyPolicy, changes: Sequence[StudyChange]) -> None:
+        from ..policy.respaced import on_context, on_space
+
         if not isinstance(made, Policy):
             raise InvalidInput(f"{NO_SPACE}.")
         self.policies: list[Policy[Any]] = [made]
@@ -502,6 +503,8 @@ def widening(
     Raises:
         InvalidInput: the space cannot change so.
     """
+    from ..policy.respaced import on_context, on_space
+
     before, policy = space_to_change(policy, of_context=of_context), cast("Policy[Any]", policy)
     space, told = changed_space(before, parameters), was or {}
     if space == before:

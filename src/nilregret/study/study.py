@@ -24,7 +24,6 @@ from . import slates, snapshots
 from .cautions import FIRST, Answered, cautions, infeasible_sentence, next_check, of_budgets, trial_cautions
 from .definition import PROPENSITIES, check_facts, constraint_names, settings_as_facts, stored_facts
 from .direction import Goal, as_given, check_goal, check_policy, goals_in, goals_of, has_channels, with_goals
-from .group_commit import group_commit
 from .late_fits import FitMode, FitRunner, check_fits
 from .leases import lease_seconds
 from .plain_rounds import PlainStudy, are_plain
@@ -857,6 +856,8 @@ class Study(Queries[D]):
         Returns:
             The result of each call, or `Failed` with its error. A failed call leaves no trace.
         """
+        from .group_commit import group_commit
+
         found = group_commit(self.replica, acts, self._calls, keys=keys, seconds=seconds)
         if self._fits is not None:
             self._begin_fits(self._fits)

@@ -24,8 +24,6 @@ from ...serialize import LATER, description
 from ..domain import Box, Space
 from .designs import clipped, every, leading_options, mutated, neighbours, sobol, within
 from .feasible import kept, region
-from .quasi_newton import PATIENCE, ascend, between, climb_within
-from .trust_region import climb, tops_of_parabolas
 
 
 class AcquisitionFunction(NamedTuple):
@@ -255,6 +253,8 @@ class PointSearch:
         self, surface: AcquisitionFunction, domain: Box | Space, candidates: Array, scores: Array, incumbents: Array
     ) -> Found:
         """Returns the best of the refined peaks of the candidates and incumbents, one batch a step."""
+        from .trust_region import climb
+
         spacing = _spacing(domain, len(candidates))
         apart = APART * spacing / np.sqrt(domain.dimension)
         seen = candidates[_spread(candidates, coarse(scores), PEAKS * self.starts, domain, apart=apart)]
@@ -302,6 +302,8 @@ class PointSearch:
 
         Returns the number of points evaluated.
         """
+        from .quasi_newton import climb_within
+
         real, counted, moving = real_columns(domain), 0, np.arange(len(at))
         for _ in range(MOST_ALTERNATIONS):
             if real.any() and domain.limits is not None:
@@ -325,6 +327,8 @@ class PointSearch:
         real: npt.NDArray[np.bool_], *, best: float, spacing: float, unit: float,
     ) -> int:  # fmt: skip
         """Moves these starts uphill in the real columns, in place, and returns the number of points evaluated."""
+        from .quasi_newton import PATIENCE, ascend, between
+
         whole = real.all()
         columns = slice(None) if whole else np.flatnonzero(real)
         low, span = domain.lower[columns], (domain.upper - domain.lower)[columns]
@@ -396,6 +400,8 @@ def _peaks(points: Array, candidates: Array, scores: Array, domain: Box | Space)
     maximum saves some evaluations. The second result, `(k,)`, says which parabolas fit so well that the point itself
     need not be valued.
     """
+    from .trust_region import tops_of_parabolas
+
     d, span = domain.dimension, domain.upper - domain.lower
     count = (d + 1) * (d + 2)  # twice the number of coefficients of a parabola
     if not real_columns(domain).all() or count > len(candidates) // 8:

@@ -17,7 +17,7 @@ keeps the limits is found by bisection. So a few points end on a border to all d
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
-from typing import cast, final
+from typing import TYPE_CHECKING, cast, final
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +26,9 @@ from ..._utils.checks import Array
 from ..._utils.randomness import Draws, Rng, sobol_points
 from ...errors import InvalidInput
 from ..domain import Box, Space, distinct
-from ..limits import Limits
-from ..limits_linear import Polytope
+
+if TYPE_CHECKING:
+    from ..limits import Limits
 
 CORRECTIONS = 4  # steps towards the limits
 FINE, ROUGH = 2.0**-44, 2.0**-24  # shares of a way that may be left before a border, of a few points and of many
@@ -53,6 +54,8 @@ class Region:
     """
 
     def __init__(self, space: Space, limits: Limits) -> None:
+        from ..limits_linear import Polytope
+
         self.space, self.limits, self.real = space, limits, limits.real
         self.polytope = Polytope(limits)
         d = space.dimension

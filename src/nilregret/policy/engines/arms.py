@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,6 @@ from ...gp import (
 from ...gp.choice import posterior_on_arms
 from ...kernels import Kernel
 from ...slots.envelope import Bounds, Envelope
-from ...slots.propensities import ScoreLaw
 from ...slots.scores import Known, TableView
 from ...storage.record import Trial
 from ..availability import Available
@@ -48,6 +47,9 @@ from .base import (
     none_left,
     table,
 )
+
+if TYPE_CHECKING:
+    from ...slots.propensities import ScoreLaw
 
 OnArms = ArmPosterior | AveragedArms | OutOfSequencePosterior | RatePosterior | TidalPosterior
 

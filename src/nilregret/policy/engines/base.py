@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Generic, NamedTuple, TypeVar, final
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,18 +23,20 @@ from ...domains.search.arms import best_arm, tied
 from ...errors import InvalidInput, NoRegretError
 from ...gp import Bank, Belief, RatePrior
 from ...gp.arms import MOST_JOINT
-from ...gp.linear_model import Candidate
 from ...gp.mixture import Ensemble
 from ...gp.warping import AnyWarp
 from ...kernels import Kernel
 from ...slots.constraints import Constraints, admitted
 from ...slots.envelope import Bounds, DualState, Envelope
 from ...slots.memory import Drift
-from ...slots.propensities import JointNormals, KnownScores, Mixture, ScoreLaw
 from ...slots.scores import Known, PointView, Score, TableView
 from ...storage.record import Trial
 from ...storage.trial import Fit
 from ..availability import Available, without
+
+if TYPE_CHECKING:
+    from ...gp.linear_model import Candidate
+    from ...slots.propensities import ScoreLaw
 
 
 class Decision(NamedTuple):
@@ -405,6 +407,8 @@ class Engine(Copyable, ABC, Generic[B]):
 
         None on continuous domains, and if random numbers decide by a law that is not known.
         """
+        from ...slots.propensities import KnownScores
+
         everything, question = self._everything(available), question.centred()
         if everything is None:
             return None
@@ -555,6 +559,8 @@ def law_of_draw(belief: Belief[Any], cells: Any, width: float | None, unit: floa
         width: the multiplier of the standard deviation.
         unit: the reward units of one unit of the belief.
     """
+    from ...slots.propensities import JointNormals, Mixture
+
     if len(cells) > MOST_JOINT:
         return None
     parts = belief.laws_of_draw(cells, width=multiple(width))

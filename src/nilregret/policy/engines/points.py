@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Self, cast, final
+from typing import TYPE_CHECKING, Any, Self, cast, final
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -33,7 +33,9 @@ from ...storage.record import Trial
 from ..availability import Available
 from .arms import ArmEngine
 from .base import Decision, Engine, Prior, Question, Units, none_left, nothing_left, row_of, rows_of
-from .rounds import PointRound
+
+if TYPE_CHECKING:
+    from .rounds import PointRound
 
 MOST_DRAWS = 1000  # attempts to draw a uniform point that has not failed
 NEARLY = 0.01  # share of the diagonal: points so near to one that has only failed are not played
@@ -260,16 +262,14 @@ class PointEngine(Engine[PointBelief]):
 
     def _choose_one(self, belief: PointBelief, question: Question, available: Available | None) -> Decision:
         """Returns the best of finitely many points. Ties are broken at random."""
-        domain = self.domain
-        points = domain.points if available is None else available.points  # type: ignore[union-attr]  # of arms
-        view = PointRound(self, belief, question, points, alone=True)
+        view = self.view(belief, question, available)
         view.leads = not self.failed and question.limits is None  # The best one must not be ruled out later.
         scores, size = self._scores(view, question), self.size(belief, question, available)
         if available is not None:
             return self.best_among(scores, size, question.randomness, available)
         none_left(bool(np.isneginf(scores).all()))
         arm = best_arm(scores, size, question.randomness)
-        return Decision(points[arm], arm, explored=False)
+        return Decision(view.points[arm], arm, explored=False)
 
     @with_one_thread
     def scores(self, belief: PointBelief, question: Question, available: Available | None) -> tuple[Array, float]:
@@ -286,6 +286,8 @@ class PointEngine(Engine[PointBelief]):
 
     def view(self, belief: PointBelief, question: Question, available: Available | None) -> PointRound:
         """Returns the view of a round on the arms, or on the available points."""
+        from .rounds import PointRound
+
         points = self.candidates() if available is None else available.points
         return PointRound(self, belief, question, points, alone=True)
 
@@ -300,6 +302,8 @@ class PointEngine(Engine[PointBelief]):
         self, belief: PointBelief, question: Question, points: Array
     ) -> tuple[PointRound, AcquisitionFunction]:
         """Returns the view of a round on a continuous domain, and the acquisition function to maximise."""
+        from .rounds import PointRound
+
         view = PointRound(self, belief, question, points)
         surface = question.score.on_points(view)
         return view, surface if question.limits is None else question.limits.rule.on_points(surface, view)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cached_property
-from typing import Protocol, final
+from typing import TYPE_CHECKING, Protocol, final
 
 import numpy as np
 
@@ -15,9 +15,11 @@ from ...domains.search.boxes import AcquisitionFunction, coarse
 from ...gp import PointBelief
 from ...gp.points import Related
 from ...slots.envelope import Envelope
-from ...slots.propensities import ScoreLaw
 from ...slots.scores import LOG_RESOLUTION, Known, PointView, Pointwise
 from .base import Limit, Limits, Question, best_admitted, law_of_draw, moved, multiple
+
+if TYPE_CHECKING:
+    from ...slots.propensities import ScoreLaw
 
 STEP = 1e-5  # step of numerical derivatives, as a share of a standard deviation or of a side of the domain
 

@@ -51,7 +51,6 @@ from ...serialize import description
 from ..base import Policy
 from ..envelope import Bounds, Confidence, Envelope, Guess, Progress, Symmetric, checked_delta
 from ..rewards import KnownReward
-from .self_normalized import checked_bound
 
 STALE = 0.02  # share of new rewards after which bounds are computed again
 RATIOS = np.geomspace(0.003, 300.0, 11)  # values of alpha B^2 / 2 rho
@@ -79,6 +78,8 @@ class LikelihoodRatio(Confidence):
     guessed: bool = False
 
     def __post_init__(self) -> None:
+        from .self_normalized import checked_bound
+
         settle(
             self,
             norm_bound=checked_bound(self.norm_bound),
