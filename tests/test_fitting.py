@@ -166,7 +166,7 @@ def test_a_fit_is_a_local_maximum(kernel, prior):
     found = nr.gp.fit(kernel, X, y, prior=prior)
     assert found.converged
     beliefs = priors.prior_of(kernel, X, float(y.var()), prior, {})
-    problem = fitting._Problem(kernel, fitting.merged(X, y), beliefs)
+    problem = fitting._Problem(kernel, likelihood.merged(X, y), beliefs)
     theta = np.append(found.kernel.log_parameters, 2 * math.log(found.noise))
     for index in range(len(theta)):
         for step in (-0.05, 0.05):
@@ -295,12 +295,10 @@ def test_starts_compared_on_a_part_lead_to_the_optimum_of_all(monkeypatch):
 def test_a_fit_works_with_a_part_of_many_points(monkeypatch):
     X, y = draw(120, 2, 2)
     whole = nr.gp.fit(nr.Matern(2.5, [0.5, 0.5]), X, y, fit_mean=True)
-    sizes = []
+    sizes, marginal = [], likelihood.Marginal
     monkeypatch.setattr(fitting, "MOST", 100, raising=False)
     monkeypatch.setattr(
-        fitting,
-        "Marginal",
-        lambda k, data, **given: sizes.append(len(data.means)) or likelihood.Marginal(k, data, **given),
+        likelihood, "Marginal", lambda k, data, **given: sizes.append(len(data.means)) or marginal(k, data, **given)
     )
     part, again, other = (nr.gp.fit(nr.Matern(2.5, [0.5, 0.5]), X, y, fit_mean=True, seed=seed) for seed in (0, 0, 1))
     assert set(sizes) == {100}

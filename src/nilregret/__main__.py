@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import __version__
 from ._utils.process_setting import handled, interrupt
 from .cli import study_commands  # noqa: F401 - Its commands are among `COMMANDS`.
 from .cli.common import COMMANDS, echo, sentence_of
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
     from .tuning.toml import config
 
 
-GREETING = f"""\
-nilregret {__version__} finds the best parameters in few trials, and decides again and again while learning.
+GREETING = """\
+nilregret {} finds the best parameters in few trials, and decides again and again while learning.
 
   nilregret tune FILE.toml                     tune what a file describes
   nilregret show runs.db                       say where a study stands, and draw it
@@ -38,7 +37,7 @@ All commands: nilregret --help"""
     cls=Commands, invoke_without_command=True, subcommand_metavar="COMMAND [ARGS]...",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )  # fmt: skip
-@click.version_option(__version__, prog_name="nilregret")
+@click.version_option(package_name="nilregret", prog_name="nilregret")
 @click.pass_context
 def main(context: click.Context) -> None:
     """Decisions made again and again while learning: Gaussian-process (kernelized) bandits.
@@ -46,7 +45,9 @@ def main(context: click.Context) -> None:
     `nilregret COMMAND --help` has the options of a command, and examples.
     """
     if context.invoked_subcommand is None:
-        click.echo(GREETING)
+        from . import __version__  # slow to find
+
+        click.echo(GREETING.format(__version__))
 
 
 @main.command(short_help="Tune what a TOML file describes.")
