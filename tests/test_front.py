@@ -73,6 +73,7 @@ def test_the_front_has_the_best_of_each_objective_first():
     study = filled()
     assert [trial.number for trial in study.front()] == [3, 0, 1]
     found = study.front_values(reference=(1.0, 5.0))
+    assert found.reference.tolist() == [1.0, 5.0]
     assert found.mean.shape == found.std.shape == (3, 2)
     assert (found.lower <= found.mean).all()
     assert (found.mean <= found.upper).all()
