@@ -79,6 +79,7 @@ class _Later:
         for base in cls.__mro__[:0:-1]:
             inherited |= getattr(base, "__dataclass_fields__", {})
         known = {"__dataclass_fields__": inherited, "__dataclass_params__": SimpleNamespace(frozen=True)}
+        known["__annotations__"] = {each.name: each.type for each in inherited.values()}  # Python 3.14 reads them here.
         body = {name: getattr(cls, name) for name in ("__module__", "__qualname__", "__annotations__")} | self._body
         if hasattr(cls, "__post_init__"):
             body["__post_init__"] = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import gzip
 import os
+import stat
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -55,7 +56,7 @@ def check_place(what: str, path: str | Path, endings: Sequence[str] = ()) -> Pat
         listed = "one of " * (len(endings) > 1) + ", ".join(endings)
         raise InvalidInput(f"The {what} {shown(str(path))} must end in {listed}.")
     try:
-        folder, taken, there = place.parent.is_dir(), place.is_dir(), place.exists()
+        folder, taken, there = kind_of(place.parent) == stat.S_IFDIR, kind_of(place) == stat.S_IFDIR, kind_of(place) > 0
     except (OSError, ValueError) as error:  # A path with a NUL is a `ValueError`.
         why = getattr(error, "strerror", None) or error
         raise InvalidInput(f"The {what} {shown(str(path))} cannot be written: {why}.") from error
@@ -65,6 +66,19 @@ def check_place(what: str, path: str | Path, endings: Sequence[str] = ()) -> Pat
         why = "it is a folder" if taken else "permission denied"
         raise InvalidInput(f"The {what} {shown(str(path))} cannot be written: {why}.")
     return place
+
+
+def kind_of(path: Path) -> int:
+    """Returns the kind of what is at a path, such as `stat.S_IFREG` for a file, and 0 if nothing is there.
+
+    Raises:
+        OSError: the path cannot be looked at. `Path.exists` hides that since Python 3.14.
+        ValueError: the path has a NUL.
+    """
+    try:
+        return stat.S_IFMT(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
 
 
 def bytes_of(path: str | Path) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Any, TypeVar, final
 import sqlalchemy as sql
 
 from .._utils.checks import shown, storable
+from .._utils.files import kind_of
 from ..errors import InvalidInput, StorageError
 from .base import Summary
 from .rows import FIXED, KINDS, OUTCOME, TOLD
@@ -240,7 +242,7 @@ def file_of(url: object, *, make: bool) -> Path:
     """
     path = Path(_path_in(url))
     try:
-        folder, there, regular = path.parent.is_dir(), path.exists(), path.is_file()
+        folder, there = kind_of(path.parent) == stat.S_IFDIR, kind_of(path)
     except OSError as error:
         raise InvalidInput(f"`storage` {shown(url)} cannot be used: {error.strerror}. Choose another name.") from error
     if not folder:
@@ -250,7 +252,7 @@ def file_of(url: object, *, make: bool) -> Path:
         raise InvalidInput(f"`storage` is {shown(url)}: give the study apart, storage={file!r} with name={name!r}.")
     if not make and not there:
         raise InvalidInput(f"`storage` {url!r}: there is no such file.")
-    if there and not regular:
+    if there not in (0, stat.S_IFREG):
         raise InvalidInput(f"`storage` {url!r} is a folder or a device; it must be a file.")
     return path
 
