@@ -5,9 +5,10 @@ Theorem 1 (Srinivas et al. 2010) is tried on samples of the Gaussian process; IG
 2017), with the realised gain, on functions of known RKHS norm; GP-BUCB (Desautels et al. 2014) on samples, with answers
 that come five questions late: as its theorem has it, and with the width that is not inflated (nothing is proved).
 
-    python benchmarks/coverage.py --runs 400 --rounds 100 --jobs 2 [--ranges]
+    python benchmarks/coverage.py --runs 400 --rounds 100 --jobs 2 [--ranges] [--bands]
     python benchmarks/coverage.py --runs 20      # a look
     python benchmarks/coverage.py --ranges       # how often ranges of the tab Worth of the dashboard hold, and no more
+    python benchmarks/coverage.py --bands --rounds 25 --runs 12  # how much of f 95% bands of slices hold, and no more
 """
 
 import time
@@ -19,6 +20,7 @@ from scipy.stats import binom
 
 import nilregret as nr
 from nilregret.environments import gp_sample, rkhs_function
+from nilregret.plots.slices_picture import slices_of
 from nilregret.serve.dashboard.views.comparison import SIDES, compare
 
 DELTA = 0.1
@@ -26,6 +28,20 @@ ARMS = nr.Arms.grid(0, 1, 100)
 KERNELS = {"squared exponential": nr.SquaredExponential(0.2), "Matern 5/2": nr.Matern(2.5, 0.2)}
 NOISE = 0.25
 NORM = 2.0
+SPACES = {
+    "best on a limit, d = 3": ((1.0, 1.0, 1.0), ("a + b <= 1", "c >= a - 0.5")),
+    "best on a limit, d = 2": ((1.0, 1.0), ("a + b <= 1",)),
+    "best inside, d = 3": ((1.0, 1.0, 1.0), ()),
+    "best inside, d = 2": ((1.0, 1.0), ()),
+    "best on an edge, d = 3": ((0.5, 1.0, 1.0), ()),
+    "best on an edge, d = 2": ((0.5, 1.0), ()),
+}
+FUNCTIONS = {
+    "a square": lambda a, b: (a - 0.6) ** 2 + (b - 0.7) ** 2,
+    "a square, noise 0.05": lambda a, b: (a - 0.6) ** 2 + (b - 0.7) ** 2,
+    "steep": lambda a, b: np.exp(4.0 * ((a - 0.6) ** 2 + (b - 0.7) ** 2)),
+    "with a cliff": lambda a, b: (a - 0.6) ** 2 + (b - 0.7) ** 2 + 20.0 * ((a < 0.3) | (b > 0.9)),
+}
 FEW, FEW_KERNEL, RANGE_NOISE = nr.Arms.grid(0, 1, 15), nr.SquaredExponential(0.2), 0.3  # of ranges
 
 
@@ -132,8 +148,42 @@ def main_of_ranges(options):
             print(f"{name}, {rounds} answers: ranges hold in {shares} of {options.runs} runs")
 
 
+def band(space, function, seed, rounds):
+    """Returns shares of f in 95% bands along a and b through the best trial: of slices, and by `predict`."""
+    highs, limits = SPACES[space]
+    domain = nr.Space(**{name: nr.Float(0.0, high) for name, high in zip("abc", highs, strict=False)})
+    study = nr.Study(nr.auto(domain.where(*limits) if limits else domain), goal="minimize", seed=seed)
+    value, size = FUNCTIONS[function], 0.05 if "noise" in function else 0.0
+    noises = size * np.random.default_rng([31, seed]).standard_normal(rounds)
+
+    def told(trial):
+        return float(value(trial.parameters["a"], trial.parameters["b"]) + noises[trial.number])
+
+    bench.play(study, rounds, told)
+    best, held = study.best(), []
+    for one in slices_of(study, best, ["a", "b"]):
+        at = [{**best.parameters, one.axis.name: each} for each in one.values]
+        true = np.array([value(point["a"], point["b"]) for point in at])
+        low, high = one.quantiles[[0, -1]]
+        lower, upper = study.bounds(at)  # two deviations
+        held.append([np.mean((true >= a - 1e-9) & (true <= b + 1e-9)) for a, b in ((low, high), (lower, upper))])
+    return np.mean(held, axis=0)
+
+
+def main_of_bands(options):
+    rows = []
+    for space in SPACES:
+        for function in FUNCTIONS:
+            jobs = [(space, function, seed, options.rounds) for seed in range(options.runs)]
+            rows.append([space, function, *np.mean(bench.mapped(options.jobs, band, jobs), axis=0)])
+    print(bench.tabulate(rows, ["", "f", "bands of slices", "study.bounds"], tablefmt="pipe", floatfmt=".2f"))
+
+
 @bench.command(__doc__)
 def main(options):
+    if options.bands:
+        main_of_bands(options)
+        return
     if options.ranges:
         main_of_ranges(options)
         return

@@ -292,6 +292,22 @@ def test_slices_are_quantiles_in_the_units_told_and_show_all_trials(goal):
     assert panels[1].x.log
 
 
+def test_bands_doubt_the_kernel_of_a_fit_where_the_best_trial_lies_on_a_limit():
+    space = nr.Space(a=nr.Float(0, 1), b=nr.Float(0, 1)).where("a + b <= 1")
+    study = nr.Study(nr.auto(space), goal="minimize", seed=3)
+    for _ in range(25):
+        trial = study.ask()
+        study.tell(trial, (trial.parameters["a"] - 0.6) ** 2 + (trial.parameters["b"] - 0.7) ** 2)
+    points = np.random.default_rng(0).uniform(size=(200, 2)) / 2.0
+    lower, upper = study.bounds(points)  # two deviations of the fit alone
+    low, high = function_of(study).quantiles([0.0228, 0.9772], points)
+    assert np.mean(high - low) > 1.02 * np.mean(upper - lower)
+    truth = np.square(points - [0.6, 0.7]).sum(axis=1)
+    held = [np.mean((a <= truth) & (truth <= b)) for a, b in ((low, high), (lower, upper))]
+    assert held[0] > held[1]
+    np.testing.assert_array_equal(function_of(study).quantiles([0.0228, 0.9772], points), [low, high])
+
+
 def test_quantiles_without_a_warp_are_those_of_the_normal_law():
     study = tuned([1.0, 2.0, 0.5])
     points = study.policy.domain.points[:4]

@@ -154,6 +154,8 @@ ROUGHLY = 1e-3  # the same tolerance when starts are compared
 HOPEFUL = 3.0  # nats by which a rough climb may end below the best one, to be continued
 NEAR = 0.7  # largest difference of log parameters of two ends that lead to one maximum
 RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)  # relative to the mean prior variance, tried in this order
+WALK, FIRST, KEPT = 1500, 300, 50  # steps of a random walk, steps before its first draw, and steps between draws
+MOST_WALKED = 125  # distinct points from which there is no walk: it would take long, and data say what theta is
 
 
 @final
@@ -458,6 +460,35 @@ def _maximize(problem: _Problem, theta: Array, starts: int, rng: Draws) -> Fit:
     of = f" on {MOST} of {distinct} points" if distinct > MOST else ""
     message = f"{what}: best of {many(starts, 'start')}, {many(evaluations, 'evaluation')}{of}."
     return problem.result(best.theta, converged=best.converged, message=message)
+
+
+def drawn(
+    kernel: Kernel, X: Array, y: Array, stds: Array, *, noise: float, fit_noise: bool, prior: str,
+    bounds: Mapping[str, tuple[float, float]], seed: int,
+) -> list[tuple[Kernel, float, float]]:  # fmt: skip
+    """Returns kernels, noise variances and means of the process, drawn from the density whose maximum `fit` finds.
+
+    It is a density of theta, so its maximum is the fit. A random walk (Metropolis) begins at this kernel and noise.
+
+    Returns:
+        Nothing with fewer than three distinct points, with more than 125, or if all rewards are equal.
+    """
+    data, found = merged(X, y, stds), []
+    if not FEWEST <= len(data.means) <= MOST_WALKED or _constant(y):
+        return []
+    problem, rng = _Problem(kernel, data, prior_of(kernel, X, 1.0, prior, bounds), fit_mean=True), Draws(f"walk {seed}")
+    theta = _given(problem, noise, fit_noise)
+    _, spread, low, high, *_ = problem.prior if fit_noise else problem.prior.with_noise(theta[-1])
+    sizes = 0.3 * 7.0 ** rng.random((WALK, 1)) / math.sqrt(len(theta))
+    moves = sizes * np.where(low < high, spread, 0.0) * rng.standard_normal((WALK, len(theta)))
+    here = problem.log_posterior(theta := np.clip(theta, low, high))
+    for step, (move, chance) in enumerate(zip(moves, np.log(rng.random(WALK)).tolist(), strict=True), start=1):
+        other = np.clip(theta + move, low, high)
+        if (other == theta + move).all() and (there := problem.log_posterior(other)) - here > chance:
+            theta, here = other, there
+        if step > FIRST and step % KEPT == 0:
+            found.append((kernel.with_log_parameters(theta[:-1]), math.exp(theta[-1]), problem.evaluate(theta).mean))
+    return found
 
 
 def _hopeful(problem: _Problem, rough: _Problem, climbs: list[_Climb]) -> list[Array]:

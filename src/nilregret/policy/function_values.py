@@ -14,13 +14,15 @@ import numpy as np
 from .._utils.checks import Array
 from .._utils.randomness import Randomness, Rng
 from ..domains.search.boxes import AcquisitionFunction
+from ..gp.fitting import Standardization, drawn
 from ..slots.envelope import Envelope, Symmetric
 from ..slots.scores import ExpectedImprovement, PointView, Score, TableView, UpperConfidenceBound
 from .decide import pose
-from .engines import Units
+from .engines import Units, row_of
 from .state import State
 
 Cells = tuple[Array, Array | None]  # points `(n, d)` and the context of each `(n, c)`, or None
+Beliefs = Sequence[tuple[Any, Units]]  # posteriors of one function, each with its units
 BLOCK = 64  # pairs whose covariance matrix is made at once
 LEAST_VARIANCE = 1e-300  # against a division by zero
 FAR, STEPS = 9.0, 4001  # standard deviations and places of an integral
@@ -41,37 +43,60 @@ def medians(state: State, channel: int, points: Array, contexts: Array | None) -
     return posterior.units.back(posterior.belief.mean(state.outputs.engine.cells_of(points, contexts)))
 
 
-def quantiles(state: State, channel: int, points: Array, contexts: Array | None, levels: Sequence[float]) -> Array:
-    """Returns quantiles of the posterior of f, `(levels, n)`.
+def plausible(state: State, channel: int) -> Beliefs:
+    """Returns the posterior of f under several plausible kernels and noises, each with its units.
+
+    A fit takes one kernel for certain, so its bands are too narrow where trials are few. The posterior is the only one
+    if nothing was fitted, or by maximum likelihood.
 
     Args:
-        state: see `medians`.
+        state: a state that has learned all outcomes. It is copied.
         channel: see `medians`.
-        points: see `medians`.
-        contexts: see `medians`.
+    """
+    data, found = state.copy().outputs.each[channel].data, []
+    posterior, refit, sides = data.posterior, data.policy.fitting, data.policy.sides
+    center, unit, warp = posterior.units
+    answers = [e for n, e in posterior.entries.items() if data.pending.is_answer(n) and e.target is not None]
+    alone = posterior.bank is None and posterior.models is None and posterior.begun > 1
+    if answers and alone and refit is not None and refit.prior != "none" and refit.standardize:
+        rows, targets = np.array([row_of(e.trial) for e in answers]), np.array([e.target for e in answers])
+        told = [
+            math.nan if t.std is None else posterior.noise.variance(cast(float, t.reward), t.std) for t, _ in answers
+        ]
+        for one, ridge, mean in drawn(
+            posterior.in_use.rescaled(1.0 / sides), rows / sides, targets, np.sqrt(told), prior=refit.prior,
+            noise=math.sqrt(posterior.ridge), fit_noise=refit.noise != "given",
+            bounds=refit.bounds(posterior.in_use, sides), seed=state.rounds.seed,
+        ):  # fmt: skip
+            data.rebuild(one.rescaled(sides), ridge, Standardization(center + mean * unit, unit), warp)
+            found.append((posterior.belief, posterior.units))
+    return found or [(posterior.belief, posterior.units)]
+
+
+def quantiles(beliefs: Beliefs, cells: Any, levels: Sequence[float]) -> Array:
+    """Returns quantiles of f at cells, `(levels, n)`, of the normal law that has the moments of all beliefs.
+
+    A warp maps the quantiles of this law.
+
+    Args:
+        beliefs: by `plausible`.
+        cells: of the engine, n of them.
         levels: probabilities between 0 and 1.
     """
     from scipy.special import ndtri
 
-    posterior = state.outputs.each[channel].posterior
-    mean, std = posterior.belief.predict(state.outputs.engine.cells_of(points, contexts))
-    return posterior.units.back(mean + ndtri(np.asarray(levels, dtype=np.float64))[:, None] * std)
+    each = [units.rewards(*belief.predict(cells)) for belief, units in beliefs]
+    means, stds = (np.stack(found) for found in zip(*each, strict=True))
+    mean, warp = means.mean(axis=0), beliefs[0][1].warp
+    std = np.sqrt((stds**2 + (means - mean) ** 2).mean(axis=0))
+    found = mean + ndtri(np.asarray(levels, dtype=np.float64))[:, None] * std
+    return found if warp is None else warp.back(found)
 
 
-def draws(state: State, channel: int, points: Array, contexts: Array | None, rng: Rng, size: int) -> Array:
-    """Returns functions drawn from the posterior of f, jointly at n points, `(size, n)`.
-
-    Args:
-        state: see `medians`.
-        channel: see `medians`.
-        points: see `medians`.
-        contexts: see `medians`.
-        rng: source of randomness.
-        size: number of functions.
-    """
-    posterior = state.outputs.each[channel].posterior
-    cells = state.outputs.engine.cells_of(points, contexts)
-    return posterior.units.back(np.stack([posterior.belief.draw_at(rng, cells) for _ in range(size)]))
+def draws(beliefs: Beliefs, cells: Any, rng: Rng, size: int) -> Array:
+    """Returns functions drawn from beliefs (see `plausible`) in turn, jointly at n cells, `(size, n)`."""
+    each = (beliefs[i % len(beliefs)] for i in range(size))
+    return np.stack([units.back(belief.draw_at(rng, cells)) for belief, units in each])
 
 
 def expected_gain(state: State, best: Cells, *, per_cost: bool = False) -> float:

@@ -259,7 +259,7 @@ class Refit(Learning):
                 restarts=self.restarts,
                 seed=seed,
                 fit_mean=self.standardize,
-                bounds={"scale": (1.0, 1.0)} if self.prior != "none" and _multiplies(kernel, len(sides)) else None,
+                bounds=self.bounds(kernel, sides),
                 fewest=fewest,
                 stds=None if stds is None else stds / scale.std,
             )
@@ -268,6 +268,10 @@ class Refit(Learning):
         least = 10.0 * LEAST_REGULARIZATION * float(found.kernel.diagonal(rows / sides).max())
         ridge = max(found.noise**2, least) if self.noise == "given" else found.noise**2
         return Refitted(found.kernel.rescaled(sides), ridge, shifted, warp)
+
+    def bounds(self, kernel: Kernel, sides: Array) -> dict[str, tuple[float, float]]:
+        """Returns the bounds of a fit's hyperparameters: under a prior the scale of a kernel is 1."""
+        return {"scale": (1.0, 1.0)} if self.prior != "none" and _multiplies(kernel, len(sides)) else {}
 
 
 def _are_fewer(rows: Array, count: int) -> bool:

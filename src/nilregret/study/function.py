@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -60,16 +60,21 @@ class Function:
             partial(function_values.medians, self._state, self._channel), points, contexts
         )
 
+    @cached_property
+    def _plausible(self) -> function_values.Beliefs:
+        return function_values.plausible(self._state, self._channel)
+
     def quantiles(self, levels: Sequence[float], points: Array, contexts: Array | None = None) -> Array:
-        """Returns quantiles of these levels at points, `(levels, n)`."""
+        """Returns quantiles of these levels at points, `(levels, n)`, over plausible kernels and noises of a fit."""
         asked = levels if self._sign > 0.0 else [1.0 - level for level in levels]
-        read = partial(function_values.quantiles, self._state, self._channel, levels=asked)
-        return self._sign * self._by_rows(read, points, contexts)
+        cells_of, read = self._state.outputs.engine.cells_of, function_values.quantiles
+        return self._sign * self._by_rows(lambda *at: read(self._plausible, cells_of(*at), asked), points, contexts)
 
     def draws(self, points: Array, contexts: Array | None = None, *, size: int) -> Array:
         """Returns functions drawn from the posterior at points, `(size, n)`. They are the same each time."""
         rng = Draws(f"function {self._seed}")
-        return self._sign * function_values.draws(self._state, self._channel, points, contexts, rng, size)
+        cells = self._state.outputs.engine.cells_of(points, contexts)
+        return self._sign * function_values.draws(self._plausible, cells, rng, size)
 
     def closeness(self, left: function_values.Cells, right: function_values.Cells) -> Array:
         """Returns prior correlations between n pairs of points, from 0 to 1, `(n,)`.
