@@ -473,6 +473,8 @@ def drawn(
     Returns:
         Nothing with fewer than three distinct points, with more than 125, or if all rewards are equal.
     """
+    from .likelihood import merged, prior_of
+
     data, found = merged(X, y, stds), []
     if not FEWEST <= len(data.means) <= MOST_WALKED or _constant(y):
         return []
