@@ -24,12 +24,12 @@ from ..errors import InvalidInput
 from ..gp import Posterior
 from ..serialize import description
 from ..storage.record import Trial
+from ..theory.change.schedules import PowerLaw, ucb_beta
 from ..theory.series import Series, checked_series
 from .base import Part, Policy
 
 if TYPE_CHECKING:
     from ..gp.information_gain import GreedyDesign
-    from ..theory.change.schedules import PowerLaw
 
 LEAST_TAIL = 1e-300  # smallest tail probability of a quantile
 MANY_POINTS = 1e60  # |D| beyond which its logarithm is computed apart, against overflow
@@ -518,8 +518,6 @@ class ScheduledWidth(Width):
     delta: float = 0.1
 
     def __post_init__(self) -> None:
-        from ..theory.change.schedules import PowerLaw
-
         if not isinstance(self.schedule, PowerLaw):
             raise InvalidInput(f"`schedule` must be a `PowerLaw`, not {shown(self.schedule)}.")
         settle(self, delta=checked_delta(self.delta))
@@ -565,8 +563,6 @@ class DriftBayes(Width):
         return math.sqrt(self._beta(t))
 
     def _beta(self, t: int) -> float:
-        from ..theory.change.schedules import ucb_beta
-
         alpha = math.inf if self.alpha is None else self.alpha
         return ucb_beta(
             t, alpha=alpha, dimension=self.dimension, horizon=self.horizon, constant=self.constant,

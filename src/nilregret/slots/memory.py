@@ -21,11 +21,11 @@ from ..gp import Belief
 from ..kernels import Kernel
 from ..serialize import description
 from ..storage.record import Trial
+from ..theory.change.schedules import PowerLaw, checked_schedule
 from .base import Part, Policy
 
 if TYPE_CHECKING:
     from ..theory.change.detector import ChangeDetector
-    from ..theory.change.schedules import PowerLaw
 
 Drift = float | tuple[float, ...] | None
 FAR = 10**9  # a round number beyond every run
@@ -410,8 +410,6 @@ class RestartOnChange(Memory):
     distance: str = "average"
 
     def __post_init__(self) -> None:
-        from ..theory.change.schedules import checked_schedule
-
         settle(
             self,
             threshold=checked_schedule("threshold", self.threshold),
