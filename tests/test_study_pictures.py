@@ -308,6 +308,20 @@ def test_bands_doubt_the_kernel_of_a_fit_where_the_best_trial_lies_on_a_limit():
     np.testing.assert_array_equal(function_of(study).quantiles([0.0228, 0.9772], points), [low, high])
 
 
+@pytest.mark.parametrize("noise", ["fitted", "given"])
+def test_bands_are_in_the_units_of_all_answers_and_not_of_those_that_the_last_fit_saw(noise):
+    refit = nr.slots.Refit(every=5, noise=noise)
+    study = nr.Study(nr.gp_ucb(nr.Box(0, 1), 1e6 * nr.SquaredExponential(0.3), noise=50.0, refit=refit), seed=1)
+    for value in (1000.0, 1010.0, 1020.0, 1030.0, 1040.0):  # One point, so the fit learns no unit and keeps the kernel.
+        study.add([0.5], value)
+    told = {0.0: -2000.0, 0.25: 0.0, 0.75: 3000.0, 1.0: 2000.0}
+    for at, value in told.items():
+        study.add([at], value)
+    low, middle, high = function_of(study).quantiles([0.0228, 0.5, 0.9772], np.array(list(told))[:, None])
+    assert middle == pytest.approx(np.array(list(told.values())), abs=500.0)  # It was flat, and all answers noise.
+    assert (high - low > 50.0).all()
+
+
 def test_quantiles_without_a_warp_are_those_of_the_normal_law():
     study = tuned([1.0, 2.0, 0.5])
     points = study.policy.domain.points[:4]

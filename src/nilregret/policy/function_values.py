@@ -63,12 +63,14 @@ def plausible(state: State, channel: int) -> Beliefs:
         told = [
             math.nan if t.std is None else posterior.noise.variance(cast(float, t.reward), t.std) for t, _ in answers
         ]
+        now = Standardization.of(targets)  # The units in use are of the answers that the last fit saw.
+        scale = Standardization(center + now.mean * unit, now.std * unit)
         for one, ridge, mean in drawn(
-            posterior.in_use.rescaled(1.0 / sides), rows / sides, targets, np.sqrt(told), prior=refit.prior,
-            noise=math.sqrt(posterior.ridge), fit_noise=refit.noise != "given",
+            posterior.in_use.rescaled(1.0 / sides), rows / sides, now.to(targets), np.sqrt(told) / now.std,
+            prior=refit.prior, noise=math.sqrt(posterior.ridge) / now.std, fit_noise=refit.noise != "given",
             bounds=refit.bounds(posterior.in_use, sides), seed=state.rounds.seed,
         ):  # fmt: skip
-            data.rebuild(one.rescaled(sides), ridge, Standardization(center + mean * unit, unit), warp)
+            data.rebuild(one.rescaled(sides), ridge, Standardization(float(scale.back(mean)), scale.std), warp)
             found.append((posterior.belief, posterior.units))
     return found or [(posterior.belief, posterior.units)]
 
