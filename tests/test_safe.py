@@ -288,6 +288,8 @@ def test_of_arms_that_are_not_certified_none_is_played():
     study = nr.Study(policy(nr.Safe(start=[[0.0]], scale=1.0, noise=0.1), LINE, SHORT))
     with pytest.raises(nr.NoRegretError, match="Nothing that may be played now is certified"):
         study.ask(among=[5, 6, 7])
+    with pytest.raises(nr.NoRegretError, match="Nothing that may be played now is certified"):
+        study.ask(among=[6])  # one place is asked for its certificate, too
     assert study.ask(among=[0, 5, 6]).arm == 0
 
 
