@@ -170,6 +170,14 @@ def test_a_policy_and_limits_must_agree():
     policy = nr.auto(SPACE, constraints=2)
     with pytest.raises(InvalidInput, match="The objective has 1 constraint, and `policy` takes 2"):
         tuned(policy=policy)
+    safe = nr.auto(
+        SPACE,
+        constraints=nr.Safe(
+            start={"threads": 1, "cache": 1.0}, slope={"threads": 1.0, "cache": 1.0}, noise=0.1, count=2
+        ),
+    )
+    with pytest.raises(InvalidInput, match=r"constraints=nr\.Safe\(count=1\)"):
+        tuned(policy=safe)
     with pytest.raises(InvalidInput, match="say with `constraints=` where they come from"):
         nr.maximize(served, SPACE, trials=2, policy=policy)
     with pytest.raises(InvalidInput, match="A function in `constraints` cannot be called"):

@@ -53,8 +53,8 @@ print(result)
 # - The difference is to the policy with the least regret, with a 95% interval of the paired differences. If the
 #   interval excludes 0, the policies differ in this world. An interval that includes 0 says that 60 seeds cannot
 #   tell.
-# - Each interval holds for one pair. And the reference was chosen by the same runs, which makes differences slightly
-#   too large. If your paper is about one policy, name it: ``baseline="IRGP-UCB"``.
+# - The intervals of all pairs hold at once. And the reference was chosen by the same runs, which makes differences
+#   slightly too large. If your paper is about one policy, name it: ``baseline="IRGP-UCB"``. Intervals are narrower then.
 #
 # The proved width of Theorem 1 explores much more than it needs to. A fifth of it is what the authors' own
 # experiments use. Nothing is proved for that one.

@@ -392,9 +392,9 @@ def compare(
     """Returns a paired comparison of policies: with each seed, all policies meet the same world and the same noise.
 
     The intervals are 95% intervals of Student's t for the mean of the paired differences over the seeds. They are
-    exact for normal differences from two seeds on. Differences with a long tail need about twenty seeds. Each interval
-    holds for one pair, not for all at once. Without `baseline`, the reference is the policy that came out best. To
-    choose it by the same runs makes the differences slightly too large.
+    exact for normal differences from two seeds on. Differences with a long tail need about twenty seeds. With
+    `baseline`, each interval holds for one pair. Without, the intervals of all pairs hold at once, and the reference is
+    the policy that came out best. To choose it by the same runs makes the differences slightly too large.
 
     >>> import nilregret as nr
     >>> arms, kernel = nr.Arms.grid(0, 1, 20), nr.SquaredExponential(0.2)

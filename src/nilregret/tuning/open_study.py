@@ -16,6 +16,7 @@ from ..errors import InvalidInput
 from ..policy.policy import Policy
 from ..serialize import loads, to_plain
 from ..slots.by_name import check_part, chosen
+from ..slots.constraints import Constraints
 from ..slots.explore import within_time
 from ..slots.fidelity import Fidelity
 from ..slots.pruning import Never, Pruning
@@ -159,9 +160,11 @@ def check_constraint_count(policy: AnyPolicy, reader: ConstraintReader) -> None:
             f"`policy` needs {many(policy.constraint_count, 'constraint value')} with each answer, and the objective "
             "gives one number: say with `constraints=` where they come from, such as constraints=['latency <= 50']."
         )
+    part = getattr(policy, "constraints", None)
+    rule = type(part).__name__ if isinstance(part, Constraints) else "EveryRound"
     raise InvalidInput(
         f"The objective has {many(reader.count, 'constraint')}, and `policy` takes {policy.constraint_count}: make "
-        f"it with constraints=nr.EveryRound(count={reader.count}), or leave `policy` out. (A study on record has the "
+        f"it with constraints=nr.{rule}(count={reader.count}), or leave `policy` out. (A study on record has the "
         "policy with which it began: another `name` begins a new one.)"
     )
 
