@@ -283,3 +283,12 @@ def test_a_point_of_noisy_constraint_values_counts_by_their_mean_as_for_one_obje
     study.add({"x": 0.9, "y": 0.9}, (1.0, 1.0), constraints=[-1.0])
     assert [trial.number for trial in study.front_values().trials] == [0]
     assert study.best(weights=(1, 1)).number == 0
+
+
+def test_a_front_names_who_is_believed_to_violate_a_constraint_but_was_not_told_so():
+    study = nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1)), objectives=2, constraints=1), seed=0)
+    for i, x in enumerate(np.linspace(0.0, 1.0, 8)):
+        study.add({"x": x}, (x, 1.0 - x), constraints=[48.0 if i == 6 else -0.1 if i == 7 else -1.0 - x])
+    found = study.front_values()
+    assert {*found.left_out} == {0, 1, 2, 3, 4, 5, 7} - {trial.number for trial in found.trials}
+    assert 7 in found.left_out

@@ -356,3 +356,11 @@ def test_true_is_an_answer_and_no_point(flag):
         study.add_from([{"x": flag, "reward": 0.5}])
     study.add_from({"x": np.array([0.5]), "reward": np.array([flag])})
     assert [trial.reward for trial in study.trials] == [1.0]
+
+
+def test_a_value_of_a_parameter_that_does_not_count_is_refused_in_a_table():
+    space = nr.Space(kind=nr.Choice("a", "none"), load=nr.when("kind", "a", nr.Float(0, 2)))
+    table = {"kind": ["a", "none"], "load": [1.0, 1.25], "reward": [1.0, 2.0]}
+    with pytest.raises(nr.errors.InvalidInput, match=r"`load` is 1\.25, and it counts only where"):
+        nr.Study(nr.auto(space)).add_from(table)
+    assert len(nr.Study(nr.auto(space)).add_from(table | {"load": [1.0, None]})) == 2

@@ -11,6 +11,7 @@ from .._utils.checks import LARGEST_REWARD, Array, IndexArray, many, nearest, nu
 from .._utils.numerals import numeral, percent
 from ..errors import InvalidInput, TrialError
 from ..policy.state import State
+from ..slots.objective import satisfying
 from ..storage.record import Trial
 from ..theory.fronts import hypervolume, non_dominated, reference_point
 from .best import answered_trials, is_noisy, keeping, told_front, uses_at, within_limits
@@ -34,8 +35,8 @@ class Front(NamedTuple):
             the values told if fits have found no noise.
         reference: the worst value of each objective that counts, `(k,)`: that of the policy, or one that follows from
             the answers. The volume is 0 without any answer.
-        left_out: numbers of the trials that no other beats in the values told, and that are not on the front. Points
-            that the posterior takes for infeasible do not count.
+        left_out: numbers of the trials that no other beats in the values told, and that are not on the front. Of
+            those that violate a constraint as told, there is none.
 
     If the policy says that values are exact, the means and bounds are the values told, and `std` is 0.
     """
@@ -150,7 +151,7 @@ def front_of(
     signs = signs_of(goals)
     rule = cast(Any, policy).constraints
     given = rule.reference if reference is None else _given(reference, policy.objective_names)
-    answered, each = _eligible(policy, cast(State, state), trials)
+    told, answered, each = _eligible(policy, cast(State, state), trials)
     means = _values(policy, cast(State, state), answered, each)
     found = _in_order(means, len(goals))
     if given is not None:
@@ -160,10 +161,10 @@ def front_of(
     volume = hypervolume(means[found], corner) if len(found) else 0.0
     best = [each[i] for i in found]
     on = {trial.point.tobytes() for trial in best}
-    beaten = (trial for trial in told_front(answered, goals) if trial.point.tobytes() not in on)
+    beaten = (trial for trial in told_front(told, goals) if trial.point.tobytes() not in on)
     if rule.exact and not is_noisy(answered):
-        told = signs * means[found]
-        bounds = told, np.zeros_like(told), told, told
+        values = signs * means[found]
+        bounds = values, np.zeros_like(values), values, values
     else:
         bounds = _shown(goals, cast(State, state), best)
     return Front(best, *bounds, volume, signs * corner, tuple(trial.number for trial in beaten))
@@ -178,20 +179,22 @@ def compared(policy: AnyPolicy, state: State, trials: Iterable[Trial]) -> tuple[
 
     Trials that violate a constraint are left out as those of `keeping`.
     """
-    answered, each = _eligible(policy, state, trials)
+    _, answered, each = _eligible(policy, state, trials)
     return each, _values(policy, state, answered, each)
 
 
-def _eligible(policy: AnyPolicy, state: State, trials: Iterable[Trial]) -> tuple[list[Trial], list[Trial]]:
-    """Returns the answered trials that may be on the front, and the first of them at each point."""
+def _eligible(policy: AnyPolicy, state: State, trials: Iterable[Trial]) -> tuple[list[Trial], list[Trial], list[Trial]]:
+    """Returns the answered trials that satisfy constraints as told, those that may be on the front, and one a point."""
+    told: list[Trial] = []
     try:
-        answered = within_limits(policy, answered_trials(state, trials))
+        told = answered = within_limits(policy, answered_trials(state, trials))
         if policy.constraint_count:
             exact = cast(Any, policy).constraints.exact and not is_noisy(answered)
+            told = satisfying(answered)
             answered = keeping(policy, state, answered, exact=exact)
     except TrialError:
-        answered = []
-    return answered, list({trial.point.tobytes(): trial for trial in reversed(answered)}.values())[::-1]
+        told = answered = []
+    return told, answered, list({trial.point.tobytes(): trial for trial in reversed(answered)}.values())[::-1]
 
 
 def _values(policy: AnyPolicy, state: State, answered: list[Trial], each: list[Trial]) -> Array:

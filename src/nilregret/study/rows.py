@@ -362,11 +362,7 @@ class Reader:
             if not columns:
                 raise InvalidInput(f"{self._table.named}: {prefix}.0, ... are missing.")
             return [self._table.number(name, i, boolean=False) for name in columns]
-        named = {name: self._value(prefix, name, each, space, i) for name, each in space.parameters.items()}
-        if space.conditions is None:
-            return named
-        active = {name for name in named if space.conditions.is_active(name, named)}
-        return {name: value for name, value in named.items() if name in active}
+        return {name: self._value(prefix, name, each, space, i) for name, each in space.parameters.items()}
 
     def _value(self, prefix: str, name: str, parameter: Parameter, space: Space, i: int) -> Any:
         column = self._column(prefix, name)
