@@ -145,6 +145,25 @@ def test_constraints_and_prices_are_those_of_that_moment():
     assert max(said.multipliers) > 0
 
 
+@pytest.mark.parametrize("goal", GOALS)
+def test_a_price_is_part_of_the_rule_and_its_numbers_give_the_score(goal):
+    study = nr.Study(nr.auto(nr.Arms.grid(0, 1, 4), constraints=nr.OnAverage(step=0.1)), goal=goal, seed=1)
+    for i in range(40):
+        trial = study.ask()
+        study.tell(trial, float(i % 3 == 0), constraints=[0.6 * trial.point[0] - 0.1])
+    why = study.explain(39)
+    sign, word = (1.0, "less") if goal == "maximize" else (-1.0, "plus")
+    assert f"randomised bound {word} price x expected use, of 4 points" in why.why
+    plus, less = "+-"[:: int(sign)]
+    (price,), (use,) = why.multipliers, why.constraints
+    assert price > 0.0
+    said = dict(why.facts)["score"]
+    assert f"mean {plus} {why.drawn:.4g} std" in said
+    assert f"{less} ({price:.4g} x {use.lower:.4g})" in said
+    score = why.mean + sign * (why.drawn * why.chosen.std - price * use.lower)
+    np.testing.assert_allclose(why.shown_score(why.chosen), score, rtol=1e-9)
+
+
 def test_restarts_and_what_was_forgotten():
     study = nr.Study(on_arms(memory=nr.slots.RestartEvery(5)), seed=0)
     for _ in range(12):

@@ -332,7 +332,7 @@ class Explanation:
         elif self.compared == 1:
             what = "the only point there was to choose"
         else:
-            what = f"the {best} {self._scored} of {self.compared} points"
+            what = f"the {best} {self._scored}{',' * bool(self._prices)} of {self.compared} points"
             if self.tied is not None and self.tied > 1:
                 what += f", one of {self.tied} that tie, drawn among them"
         said = f"{by}: {what}." + (f" {self.front.why}" if self.front is not None else "")
@@ -349,7 +349,16 @@ class Explanation:
     def _scored(self) -> str:
         """The rule in words, or an empty text. If the score is shown as a loss, an upper bound is a lower bound."""
         said = in_words(self.rule or "").lower()
-        return said.replace("upper", "lower") if self._of_losses else said
+        said = said.replace("upper", "lower") if self._of_losses else said
+        return f"{said} {'plus' if self._of_losses else 'less'} price x expected use" if self._prices else said
+
+    @property
+    def _prices(self) -> str:
+        """The prices that the score counts for constraints that hold on average, as "0.2 x -0.1", or an empty text."""
+        if self.rule not in SIGNED or not (self.constraints and self.multipliers):
+            return ""
+        priced = zip(self.multipliers, self.constraints, strict=True)
+        return " + ".join(f"{_figure(price)} x {_figure(each.lower)}" for price, each in priced)
 
     @property
     def better(self) -> Literal["larger", "smaller"]:
@@ -396,14 +405,19 @@ class Explanation:
         unscored = self.shown_score(self.chosen) is None
         logarithm = ", its logarithm" * (self.rule in LOGARITHMS)
         units = " in the units that are learned" * (self._width is None)
-        drawn = "" if self.drawn is None else f": mean + {_figure(self.drawn)} std{units}, a width drawn for this round"
+        plus, less = ("-", "+") if self._of_losses else ("+", "-")
+        drawn = (
+            "" if self.drawn is None else f"mean {plus} {_figure(self.drawn)} std{units}, a width drawn for this round"
+        )
+        priced = f"{less} ({self._prices}), price x lower bound of use, at the chosen point" if self._prices else ""
+        made = "; ".join(filter(None, (drawn, priced)))
         waiting = f"; waiting for {counted(len(self.pending), 'trial')} {_listed(self.pending)}" if self.pending else ""
         proved = "nothing is proved for them" if self.valid_for == "none" else f"proved for {self.valid_for}"
         return [
             ("context", seen),
             ("plays", f"{self.trial.repeats} before the next decision" if self.trial.repeats > 1 else ""),
             ("bounds", "" if self.mean is None else width + proved),
-            ("score", "" if unscored else f"{self._scored}{logarithm}, {self.better} is better{drawn}"),
+            ("score", "" if unscored else f"{self._scored}{logarithm}, {self.better} is better{made and ': '}{made}"),
             ("known", f"{many(self.answered, 'answer')}{waiting}"),
             ("forgotten", f"trials before {self.first_counted}" if self.first_counted else ""),
             ("restarts", "; ".join(f"trial {restart.round}: {restart.reason}" for restart in self.restarts)),
