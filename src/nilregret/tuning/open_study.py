@@ -16,7 +16,6 @@ from ..errors import InvalidInput
 from ..policy.policy import Policy
 from ..serialize import loads, to_plain
 from ..slots.by_name import check_part, chosen
-from ..slots.constraints import Constraints
 from ..slots.explore import within_time
 from ..slots.fidelity import Fidelity
 from ..slots.pruning import Never, Pruning
@@ -161,7 +160,7 @@ def check_constraint_count(policy: AnyPolicy, reader: ConstraintReader) -> None:
             "gives one number: say with `constraints=` where they come from, such as constraints=['latency <= 50']."
         )
     part = getattr(policy, "constraints", None)
-    rule = type(part).__name__ if isinstance(part, Constraints) else "EveryRound"
+    rule = "EveryRound" if part is None else type(part).__name__
     raise InvalidInput(
         f"The objective has {many(reader.count, 'constraint')}, and `policy` takes {policy.constraint_count}: make "
         f"it with constraints=nr.{rule}(count={reader.count}), or leave `policy` out. (A study on record has the "
