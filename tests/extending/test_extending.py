@@ -349,8 +349,9 @@ def test_a_score_that_is_no_number_is_said_so():
         def __call__(self, envelope, incumbent=None):
             return np.full(len(envelope.mean), np.nan)
 
-    with pytest.raises(nr.errors.InvalidInput, match="The score of an arm is NaN"):
-        nr.Study(ROOMS["arms"].using(score=Ratio())).ask()
+    for room, what in (("arms", "an arm"), ("box", "every point")):
+        with pytest.raises(nr.errors.InvalidInput, match=f"The score of {what} is NaN"):
+            nr.Study(ROOMS[room].using(score=Ratio())).ask()
 
 
 def test_counting_for_the_variance_alone_must_be_declared():

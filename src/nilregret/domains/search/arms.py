@@ -14,7 +14,7 @@ from ..._utils.checks import Array, IndexArray, shown
 from ..._utils.randomness import Randomness
 from ...errors import InvalidInput
 from ..domain import Box, Space
-from .boxes import leaders
+from .boxes import leaders, wrong_score
 
 # Score difference of a tie, as a share of the prior standard deviation. It is far above the rounding of any posterior
 # and far below any relevant difference, so ties do not depend on the kind of posterior.
@@ -37,12 +37,7 @@ def best_arm(scores: Array, size: float, randomness: Randomness) -> int:
         return best
     top = float(scores.max())
     if not top < math.inf:  # includes NaN, which max returns
-        raise InvalidInput(
-            f"The score of an arm is {'infinite' if top == top else 'NaN'}. Usually a score of one's own divides by a "
-            "standard deviation of 0, or takes the logarithm of a negative number, or a width of one's own is no "
-            "finite number.",
-            advice="See `nilregret.testing.check_policy`.",
-        )
+        raise wrong_score("an arm", top)
     ties = tied(scores, size)
     return int(ties[randomness.draws.integers(len(ties))])
 

@@ -20,10 +20,21 @@ import numpy.typing as npt
 from ..._utils.checks import Array, IndexArray, flag, integer, number, settle
 from ..._utils.dataclass import field
 from ..._utils.randomness import Draws
+from ...errors import InvalidInput
 from ...serialize import LATER, description
 from ..domain import Box, Space
 from .designs import clipped, every, leading_options, mutated, neighbours, sobol, within
 from .feasible import kept, region
+
+
+def wrong_score(what: str, score: float) -> InvalidInput:
+    """Returns the error about a score that is infinite or NaN. `what` says of what it is, such as "an arm"."""
+    return InvalidInput(
+        f"The score of {what} is {'infinite' if score == score else 'NaN'}. Usually a score of one's own divides by a "
+        "standard deviation of 0, or takes the logarithm of a negative number, or a width of one's own is no finite "
+        "number.",
+        advice="See `nilregret.testing.check_policy`.",
+    )
 
 
 class AcquisitionFunction(NamedTuple):
@@ -218,8 +229,13 @@ class PointSearch:
             scores: of the candidates, `(m,)`.
             incumbents: points worth a closer search, `(i, d)`: the best so far, and the last maximum.
             rng: returns the generator of the trial.
+
+        Raises:
+            InvalidInput: no score of a candidate is finite.
         """
         possible = np.flatnonzero(np.isfinite(scores))
+        if not len(possible):
+            raise wrong_score("every point", float(scores.max()))
         if float(np.ptp(scores[possible])) <= FLAT * float(np.abs(scores[possible]).max()):
             # All points are equally good, as before the first observation.
             pick = int(possible[rng().integers(len(possible))])
