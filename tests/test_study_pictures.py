@@ -322,6 +322,20 @@ def test_bands_are_in_the_units_of_all_answers_and_not_of_those_that_the_last_fi
     assert (high - low > 50.0).all()
 
 
+def test_bands_of_a_fit_to_own_outputs_are_of_the_kernels_plausible_for_these():
+    refit, points = nr.slots.Refit(every=4, outputs="own"), PLANE.grid(5).points
+    policy = nr.gp_ucb_sdf(PLANE.grid(5), nr.Matern(2.5, [0.3, 0.3]), window=4, noise=0.1, norm_bound=1.0, refit=refit)
+    study = nr.Study(policy, seed=1)
+    for number in range(22):
+        trial = study.ask()
+        if number % 4 != 1:  # The others stay without an answer, and count as 0.
+            study.tell(trial, (trial.point[0] - 0.3) ** 2 + trial.point[1])
+    function = function_of(study)
+    low, high = function.quantiles([0.0228, 0.9772], points)
+    median = function.median(points)
+    assert ((low <= median) & (median <= high)).all()  # It was at 18 of 25.
+
+
 def test_quantiles_without_a_warp_are_those_of_the_normal_law():
     study = tuned([1.0, 2.0, 0.5])
     points = study.policy.domain.points[:4]

@@ -155,7 +155,7 @@ HOPEFUL = 3.0  # nats by which a rough climb may end below the best one, to be c
 NEAR = 0.7  # largest difference of log parameters of two ends that lead to one maximum
 RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)  # relative to the mean prior variance, tried in this order
 WALK, FIRST, KEPT = 1500, 300, 50  # steps of a random walk, steps before its first draw, and steps between draws
-MOST_WALKED = 125  # distinct points from which there is no walk: it would take long, and data say what theta is
+MOST_WALKED = 125  # distinct points beyond which there is no walk: it would take long, and data say what theta is
 
 
 @final

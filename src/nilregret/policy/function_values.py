@@ -56,7 +56,9 @@ def plausible(state: State, channel: int) -> Beliefs:
     data, found = state.copy().outputs.each[channel].data, []
     posterior, refit, sides = data.posterior, data.policy.fitting, data.policy.sides
     center, unit, warp = posterior.units
-    answers = [e for n, e in posterior.entries.items() if data.pending.is_answer(n) and e.target is not None]
+    everything = refit is not None and refit.outputs == "own"  # Such a fit sees imputed values, too.
+    seen = [e for n, e in posterior.entries.items() if everything or data.pending.is_answer(n)]
+    answers = [e for e in seen if e.target is not None]
     alone = posterior.bank is None and posterior.models is None and posterior.begun > 1
     if answers and alone and refit is not None and refit.prior != "none" and refit.standardize:
         rows, targets = np.array([row_of(e.trial) for e in answers]), np.array([e.target for e in answers])
