@@ -116,6 +116,22 @@ class TestAsking:
         (trial,) = study.sheet(1).trials
         assert (trial.point[0], trial.enqueued) == (0.50001, False)
 
+    @pytest.mark.parametrize("caution", [1.0, 4.0])
+    def test_a_rounded_point_has_its_own_certificate(self, caution):
+        """Slopes are exact, so a point without a certificate may violate the constraint."""
+        space = nr.Space(current=nr.Float(0, 5), duty=nr.Float(0, 2))
+        safe = nr.Safe(start=[{"current": 1.0, "duty": 0.5}], slope={"current": 10, "duty": 40}, noise=0.0,
+                       caution=caution)  # fmt: skip
+        study, rounds = nr.Study(nr.auto(space, constraints=safe), seed=4), 0
+        for _ in range(10):
+            (trial,) = study.sheet(1, digits=1).trials
+            current, duty = trial.parameters.values()
+            assert study.feasible([trial.point])[0] == 1.0
+            assert "not certified" not in str(study.explain(trial))
+            rounds += (current, duty) == (round(current, 1), round(duty, 1))
+            study.tell(trial, current * duty, constraints=[10 * current + 40 * duty - 80])
+        assert rounds > 2
+
     def test_arms_contexts_and_boxes(self):
         study = nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 7), nr.SquaredExponential(0.2), noise=0.1), name="arms")
         sheet = study.sheet(2)

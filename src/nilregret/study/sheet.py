@@ -208,7 +208,7 @@ def ask_rounded(calls: Transaction, seen: Seen | None, lease: float | None, digi
         decision = calls.preview(context)
         others = [trial.point for trial in calls.trials]
         limited = has_channels(state.policy) and state.policy.constraint_count > 0
-        sure = partial(_as_sure, state, decision.point, context) if limited else None
+        sure = partial(_as_sure, state.settled(), decision.point, context) if limited else None
         point = rounded(calls.roster.policy.domain, decision.point, others, digits, sure)
         if not np.array_equal(point, decision.point):
             calls.enqueue([point])
@@ -218,10 +218,11 @@ def ask_rounded(calls: Transaction, seen: Seen | None, lease: float | None, digi
 def _as_sure(state: State, chosen: Array, context: Array | None, points: Array) -> Mask:
     """Returns which points `(n, d)` satisfy the constraints as surely as the one that the policy chose, `(n,)`.
 
-    A point next to a certified one may have no certificate (`Safe`).
+    A point next to a certified one may have no certificate (`Safe`), so each needs its own. The state must be settled.
     """
     before, *after = state.certain(np.stack([chosen, *points]), context)
-    return np.array([each >= AS_SURE * before for each in after])
+    least = 1.0 if state.policy.constraints.certifies else AS_SURE * before  # type: ignore[union-attr]
+    return np.asarray(after) >= least
 
 
 def rounded(
