@@ -1,6 +1,7 @@
 """A batch on paper: asked, rounded, printed, filled in, and read back."""
 
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -183,6 +184,14 @@ class TestFiles:
         assert [row[0] for row in study.sheet().rows] == [0, 1]  # printed again, and nothing is asked
         assert len(study.trials) == 2
 
+    def test_what_people_wrote_on_a_sheet_is_not_overwritten(self, tmp_path):
+        study, path = made(), tmp_path / "a.csv"
+        path.write_text("number,value\n0,7\n")
+        for write in (partial(study.sheet, 1), study.sheet().write):
+            with pytest.raises(nr.errors.InvalidInput, match=r"is there already.*Read it first.*name another file"):
+                write(path)
+        assert (len(study.trials), path.read_text()) == (0, "number,value\n0,7\n")
+
     def test_a_page_to_print(self, tmp_path):
         study = nr.Study(nr.auto(nr.Space(**{"<b>": nr.Float(1, 2)}), constraints=1), name="<lab>",
                          about={"constraints": "cost <= 5"})  # fmt: skip
@@ -306,6 +315,7 @@ class TestCommand:
             return CliRunner().invoke(main, list(map(str, words)))
 
         assert "Wrote 2 trials" in command("sheet", storage, "lab", path, "--count", 2, "--decimal", ",").output
+        assert "is there already" in command("sheet", storage, "lab", path).output
         lines = path.read_text("utf-8-sig").splitlines()
         path.write_text("\n".join([lines[0], lines[1].replace(";;;;", ";0,5;;;"), *lines[2:]]))
         path.write_text("\n".join([*path.read_text().splitlines(), path.read_text().splitlines()[1]]))  # twice

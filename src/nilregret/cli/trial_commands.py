@@ -89,7 +89,7 @@ def sheet(
     storage: str, study: str, file: Path | None, count: int, digits: int, decimal: str, context: str | None,
     lease: float | None, *, html: bool,
 ) -> None:  # fmt: skip
-    """Ask STUDY for trials to run by hand, and write them to FILE: .csv, or .html for a page to print.
+    """Ask STUDY for trials to run by hand, and write them to a new FILE: .csv, or .html for a page to print.
 
     Fill in the value of each, or the word failed. Then read the table: nilregret import STORAGE STUDY FILE. Rows
     without a value stay pending.

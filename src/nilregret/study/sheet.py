@@ -28,9 +28,9 @@ from typing import Any, final
 
 import numpy as np
 
-from .._utils.checks import Array, integer, many, one_of
+from .._utils.checks import Array, integer, many, one_of, shown
 from .._utils.dataclass import dataclass
-from .._utils.files import check_place
+from .._utils.files import check_place, kind_of
 from .._utils.tables import LOSSES, OF_TRIALS, REWARDS, csv_writer
 from ..domains.domain import Arms, Domain, Space, keeping_limits, space_of
 from ..errors import InvalidInput
@@ -99,14 +99,16 @@ class Sheet:
         """Writes the sheet to a file and returns its path.
 
         Args:
-            path: of a file that ends in .csv, or in .html for a page to print.
+            path: of a new file that ends in .csv, or in .html for a page to print.
             decimal: "." or ",". With a comma the cells of a CSV file are separated by semicolons, as spreadsheets of
                 countries with decimal commas want it.
         """
-        path = check_place("sheet", path, ENDINGS)
+        path = _new_place(path)
         text = self.to_html(decimal=decimal) if path.suffix.lower() == ".html" else self.to_csv(decimal=decimal)
         try:
-            path.write_text(text, encoding="utf-8-sig" if path.suffix.lower() == ".csv" else "utf-8", newline="")
+            encoding = "utf-8-sig" if path.suffix.lower() == ".csv" else "utf-8"
+            with path.open("x", encoding=encoding, newline="") as file:
+                file.write(text)
         except OSError as error:
             raise InvalidInput(f"{path} could not be written: {error.strerror}. {PENDING}") from error
         return path
@@ -156,7 +158,19 @@ def check_form(path: str | Path | None, digits: int, decimal: str) -> None:
     if one_of("decimal", decimal, [".", ","]) == "," and path is None:
         raise InvalidInput("`decimal` is of a file, and `path` is missing: `write` and `to_csv` of a sheet take it.")
     if path is not None:
-        check_place("sheet", path, ENDINGS)
+        _new_place(path)
+
+
+def _new_place(path: str | Path) -> Path:
+    """Returns the path of a sheet to write, or raises an error if none can be written there, or something is there."""
+    place = check_place("sheet", path, ENDINGS)
+    if kind_of(place):
+        raise InvalidInput(
+            f"The sheet {shown(str(path))} is there already. It is not overwritten, since what people wrote on it "
+            "would be lost.",
+            advice="Read it first, by `nilregret import` or `add_from`, and name another file.",
+        )
+    return place
 
 
 def sheet_of(name: str, policy: Any, trials: Sequence[Trial], limits: list[str]) -> Sheet:

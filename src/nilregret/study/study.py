@@ -692,7 +692,7 @@ class Study(Queries[D]):
 
         Args:
             count: number of trials, at most 10,000. With 0 the sheet is of the pending trials, and nothing is asked.
-            path: of a file to write, in .csv or in .html for a page to print. None writes none (`Sheet.write` does).
+            path: of a new file, in .csv or in .html for a page to print. None writes none (`Sheet.write` does).
             digits: 1 to 12. 3 rounds to a thousandth of each range or finer, and logarithmic ones to 3 significant
                 digits. If limits, constraints or earlier trials leave no such point, more digits are taken.
             decimal: "." or "," in the file (see `Sheet.write`).
