@@ -128,6 +128,20 @@ def test_an_arm_is_named_by_its_parameters():
         nr.evaluate(made, {0: 0.5})
 
 
+@FEW
+def test_a_text_names_the_number_of_an_arm_or_an_option_unless_it_fits_two(clicks):
+    space = nr.Space(discount=nr.Choice("none", "5 percent", "0", "3"))
+    made = study(200, nr.auto(space.grid()).using(explore=nr.slots.Uniform(0.5)))
+    wanted = nr.evaluate(made, {0: 0.7, 1: 0.3}).value
+    assert nr.evaluate(made, {"none": 0.7, "1": 0.3}).value == nr.evaluate(made, {"none": 0.7, 1: 0.3}).value == wanted
+    assert nr.evaluate(made, "5 percent").value == nr.evaluate(made, 1).value
+    assert nr.evaluate(made, "3").value == nr.evaluate(made, 3).value
+    with pytest.raises(nr.errors.InvalidInput, match=r"no action of the log. There is \[0, 1, 2, 3\]. A"):
+        nr.evaluate(made, {"0": 1.0})  # Arm 0 or 2.
+    log = {name: clicks.to_pandas()[name] for name in ("arm", "propensity", "reward")}
+    assert nr.evaluate(log, {"3": 1.0}).value == nr.evaluate(clicks, 3).value
+
+
 def test_exports_of_a_study_are_logs(clicks, tmp_path):
     wanted = nr.evaluate(clicks, "uniform", floor=0.05)
     for name in ("trials.csv", "trials.jsonl"):

@@ -16,6 +16,7 @@ from .._utils.dataclass import dataclass, field, replace
 from .._utils.logs import AMONG, COUNTED
 from .._utils.numerals import exact
 from .._utils.tables import REWARDS, Table
+from ..domains.domain import Arms
 from ..errors import InvalidInput
 from ..study.visits import units_of
 
@@ -102,8 +103,8 @@ class Log:
 
     @cached_property
     def code(self) -> dict[Any, int]:
-        """Index of each action by name."""
-        return {action: i for i, action in enumerate(self.actions)}
+        """Index of each action by name (see `codes_of`)."""
+        return codes_of(self.actions, self.study)
 
     def context(self, row: int) -> Any:
         """Returns the context of a row, or None."""
@@ -271,6 +272,25 @@ def refuse_repeated(name: str, values: Any) -> None:
                 "that names something else, such as users, needs another name."
             )
         seen[key] = row
+
+
+def codes_of(actions: Sequence[Any], study: Study | None) -> dict[Any, int]:
+    """Returns the index of each action by name, number as a text ("3", as JSON has keys), and option of a study.
+
+    Options name arms if there is one parameter. A text that fits two actions names none.
+    """
+    texts: dict[str, set[int]] = {}
+    for i, action in enumerate(actions):
+        if not isinstance(action, str):
+            texts.setdefault(str(action), set()).add(i)
+    domain = None if study is None else study.policy.domain
+    if isinstance(domain, Arms) and domain.space is not None and len(domain.space.parameters) == 1:
+        for i, settings in enumerate(domain.space.decoded(domain.points)):
+            for option in settings.values():
+                if isinstance(option, str):
+                    texts.setdefault(option, set()).add(i)
+    code: dict[Any, int] = {text: places.pop() for text, places in texts.items() if len(places) == 1}
+    return code | {action: i for i, action in enumerate(actions)}
 
 
 def coded(taken: Any, actions: Sequence[Any] | None) -> tuple[IndexArray, tuple[Any, ...]]:

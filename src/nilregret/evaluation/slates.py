@@ -43,7 +43,7 @@ from ..policy.policy import Policy
 from ..study.study import Study
 from ..study.visits import error_of_mean, units_of
 from .estimators import effective_sample_size
-from .log import UNIT, coded, column, contexts_of
+from .log import UNIT, coded, codes_of, column, contexts_of
 from .slate_laws import Next, Slate, slates_of_study
 from .studies import arms_of, means
 from .target import SUM
@@ -303,7 +303,7 @@ class _Laws:
     def __init__(self, policy: Any, read: _Read, name: str) -> None:
         self._policy, self._read, self._name = policy, read, name
         self.from_log = isinstance(policy, str) and policy == "best"
-        self._code = {action: i for i, action in enumerate(read.actions)}
+        self._code = codes_of(read.actions, read.study)
         self._laws: dict[Any, Law] = {}
         self._inverses: dict[Any, Array] = {}
         self._nexts: dict[str, Next] = {}

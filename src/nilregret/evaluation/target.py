@@ -275,7 +275,8 @@ def _codes(names: Sequence[Any], log: Log) -> IndexArray:
         return np.fromiter((code[name] for name in names), np.intp, len(names))
     except (KeyError, TypeError):
         wrong = next(name for name in names if not _known(name, code))
-        hint = nearest(wrong, ["uniform", "best", *map(str, log.actions)]) if isinstance(wrong, str) else ""
+        texts = [each for each in code if isinstance(each, str)]
+        hint = nearest(wrong, ["uniform", "best", *texts]) if isinstance(wrong, str) else ""
         raise InvalidInput(
             f"The policy chooses {shown(wrong)}, which is no action of the log. There is {shown(list(log.actions))}."
             + hint,

@@ -443,11 +443,6 @@ def policy_of(limits: Limits, policy: Any) -> Any:
         made = whole(policy, limits)
         check_posterior(made, limits)
         return made
-    if isinstance(policy, dict):
-        try:
-            return {int(arm): probability for arm, probability in policy.items()}
-        except ValueError:
-            return policy  # Parameters by name are an arm of a study in a space.
     return policy
 
 
