@@ -104,6 +104,22 @@ def test_the_best_arm_is_flattered(clicks):
     assert result.value == nr.evaluate(clicks, 3).value
 
 
+@FEW
+@pytest.mark.parametrize("context", [None, nr.Arms([0.0, 1.0])])
+def test_best_is_the_arm_that_the_study_recommends_under_its_budget(context):
+    policy = nr.gp_ucb(
+        ARMS, nr.SquaredExponential(0.3), noise=0.3, context=context, constraints=nr.OnAverage(noise=0.1)
+    )
+    made = nr.Study(policy.using(explore=nr.slots.Uniform(0.3)), propensities=True, seed=1)
+    for i in range(80):
+        trial = made.ask(context=None if context is None else i % 2)
+        made.tell(trial, RATES[trial.arm], constraints=[RATES[trial.arm] - 0.35])
+    seen = None if context is None else 0
+    assert (made.predict(context=seen)[0].argmax(), made.best(context=seen).arm) == (3, 1)
+    with pytest.warns(nr.errors.NoRegretWarning, match="by means of the very log"):
+        assert nr.evaluate(made, "best").value == nr.evaluate(made, 1).value
+
+
 def test_a_floor_makes_each_choice_possible_while_few_decisions_count():
     now, policy = 0.0, nr.auto(nr.Arms(np.arange(9.0)[:, None])).using(explore=nr.slots.Uniform(0.1))
     rule = {"deadline": 3600.0, "on_deadline": "reward", "default_reward": 0.0}

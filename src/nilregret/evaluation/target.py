@@ -2,7 +2,7 @@
 
 | form | example |
 |---|---|
-| a word | "uniform": each action alike; "best": the arm that a study thinks best, under the context |
+| a word | "uniform": each action alike; "best": the arm of `Study.best`, under the context |
 | an action | 3, "banner" |
 | probabilities by action | {"banner": 0.9, "none": 0.1} |
 | choices | a sequence of n actions |
@@ -30,7 +30,6 @@ from ..policy.availability import available
 from ..policy.policy import Policy
 from ..study.study import Study
 from .log import Log
-from .studies import means
 
 # Replay of a policy that learns: it sees the rows of a log that it might have produced itself.
 #
@@ -249,14 +248,14 @@ def _best(log: Log) -> Target:
     if study is None:
         raise InvalidInput('"best" is what a study thinks best, and the log is no study.', advice=FORMS)
     if log.contexts is None:
-        return Choices(np.array([means(study, None).argmax()]), from_log=True)
+        return Choices(np.array([study.best().arm]), from_log=True)
     known: dict[str, int] = {}
     choices = np.empty(len(log), dtype=np.intp)
     for i in range(len(log)):
         context = log.context(i)
         key = str(context if isinstance(context, Mapping) else context.tolist())
         if key not in known:
-            known[key] = int(means(study, context).argmax())
+            known[key] = study.best(context=context).arm or 0
         choices[i] = known[key]
     return Choices(choices, from_log=True)
 
