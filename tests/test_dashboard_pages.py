@@ -213,4 +213,5 @@ def test_the_page_of_the_api_has_every_operation_and_schema_of_the_document(page
     ]
     lines = [json.loads(html.unescape(line)) for line in re.findall(r" -d '(.*)'</pre>", text)]
     assert all(example in lines for example in examples)
+    assert text.count(" -H 'Content-Type: application/json' -d '") == len(lines)  # Without, each is a 415.
     assert "<form" not in text.partition("<main")[2]  # Nothing can be submitted.
