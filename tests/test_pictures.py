@@ -2,6 +2,7 @@
 
 import itertools
 from inspect import signature
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -58,11 +59,26 @@ def test_synthetic_figures_have_a_logarithmic_axis(tmp_path, monkeypatch):
     assert min(ax.get_ylim()[0] for ax in figure.axes) == pytest.approx(0.8 * lowest)
 
 
-def test_labels_of_large_numbers_do_not_touch(tmp_path, monkeypatch):
-    x = np.linspace(1.0, 30_000.0, 300)
-    shown = [Curves(x=x, lines={"a": x[None]}, x_label="rounds", y_label="regret") for _ in range(2)]
-    figure = drawn(monkeypatch, lambda: plots.panels(shown, tmp_path / "x.png"))
+@pytest.mark.parametrize("width", [None, "page", "column"])
+@pytest.mark.parametrize("of_contenders", [False, True])
+def test_no_words_collide_or_leave_the_picture(tmp_path, monkeypatch, width, of_contenders):
+    """Three panels with large numbers, long titles and long labels."""
+    x, path = np.linspace(1.0, 30_000.0, 300), tmp_path / "x.png"
+    titles = ["", "one more panel, in words that take two lines", "the last panel, in words that take two lines"]
+    if of_contenders:
+        runs = {name: SimpleNamespace(cumulative_regret=x[None]) for name in ("UCB", "expected improvement")}
+        figure = plots.regret(dict.fromkeys(titles, runs), width=width or 12.0, y_label="an answer, in long words")
+    else:
+        shown = [
+            Curves(
+                x=x, lines={f"contender {i}": x[None]}, title=title, x_label="rounds", y_label="regret, in long words"
+            )
+            for i, title in enumerate(titles)
+        ]
+        figure = drawn(monkeypatch, lambda: plots.panels(shown, path, width=width))
     figure.draw_without_rendering()
+    words = figure.get_tightbbox()  # Inches.
+    assert min(words.x0, words.y0, figure.get_figwidth() - words.x1, figure.get_figheight() - words.y1) > -0.01
     for ax in figure.axes:
         boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
         inside = [box for box, tick in zip(boxes, ax.get_xticks(), strict=True) if 1.0 <= tick <= 30_000.0]

@@ -14,15 +14,13 @@ from .._utils.files import check_picture
 from .._utils.numerals import numeral
 from ..study.curves import Boxes, Curves, Panel
 from .base import new_figure, plain
-from .lines import inches, legend_columns, paper_style, save
+from .lines import BESIDE, fit_words, grid, inches, legend_columns, letters, paper_style, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_IN_A_ROW, MOST_NAMES = 4, 10
-NARROWEST = 1.6  # Inches of a panel in a paper.
-LONGEST = 32  # Characters of a line of a label.
+MOST_IN_A_ROW = 4
 COLORS = ("#00798c", "#d1495b", "#e09f3e", "#b9a7d3", "#1b1b2f", "#7a8793", "#8ab17d", "#b56576")
 # Lines differ in grey and where they coincide: the fourth is broad and below the others, which stay visible on it.
 STYLES = ("-", "--", "-.", "-", (0, (3, 4)))
@@ -52,8 +50,8 @@ def panels(
     rows = 1 if len(shown) <= MOST_IN_A_ROW else 2
     columns = -(-len(shown) // rows)
     figure = new_figure(2.2 + 4.2 * columns, 3.7 * rows + (0.2 if note else 0.0))
-    axes = _drawn(figure, shown, rows, columns, title_size=10.0)
-    _legends(figure, axes, shown, {"fontsize": 8, "title_fontsize": 7, "loc": "outside right center"})
+    axes = _drawn(figure, shown, rows, columns, cell=(4.2, 3.7), title_size=10.0)
+    _legend(figure, axes, shown, {"fontsize": 8, "title_fontsize": 7, "loc": "outside right center"})
     figure.suptitle(plain(title), fontsize=11, x=0.01, horizontalalignment="left")
     if note:
         figure.supxlabel(note, fontsize=8, color="0.35", x=0.01, horizontalalignment="left")
@@ -62,20 +60,21 @@ def panels(
 
 def _panels(shown: Sequence[Panel], path: str | Path, wide: float) -> None:
     """Saves the picture of a paper, inches wide, with the legend below its panels."""
-    columns = min(len(shown), max(int(wide / NARROWEST), 1))
-    rows = -(-len(shown) // columns)
+    rows, columns = grid(len(shown), wide)
     names = list(dict.fromkeys(name for panel in shown if isinstance(panel, Curves) for name in panel.lines))
     in_legend = legend_columns(names, wide)
-    figure = new_figure(
-        wide, rows * min(max(0.75 * wide / columns, 1.7), 3.0) + 0.16 * (-(-len(names) // in_legend) + 1)
-    )
-    axes = _drawn(figure, shown, rows, columns, title_size=8.0)
-    _legends(figure, axes, shown, {"loc": "outside lower center", "ncols": in_legend, "handlelength": 2.6})
+    across = wide / columns
+    tall = min(max((0.75 if rows == 1 else 0.55) * across, 1.6), 3.0)
+    figure = new_figure(wide, rows * tall + 0.16 * (-(-len(names) // in_legend) + 1))
+    axes = _drawn(figure, shown, rows, columns, cell=(across, tall), title_size=8.0)
+    _legend(figure, axes, shown, {"loc": "outside lower center", "ncols": in_legend, "handlelength": 2.6})
     save(figure, path, dpi=200)
 
 
-def _drawn(figure: Figure, shown: Sequence[Panel], rows: int, columns: int, *, title_size: float) -> Any:
-    """Returns the axes of the panels, which it draws."""
+def _drawn(
+    figure: Figure, shown: Sequence[Panel], rows: int, columns: int, *, cell: tuple[float, float], title_size: float
+) -> Any:
+    """Returns the axes of the panels, which it draws, each in a cell of some inches."""
     axes: Any = figure.subplots(rows, columns, squeeze=False).reshape(-1)
     for ax in axes[len(shown) :]:
         ax.set_axis_off()
@@ -84,30 +83,26 @@ def _drawn(figure: Figure, shown: Sequence[Panel], rows: int, columns: int, *, t
         name for panel in shown for name in (panel.lines if isinstance(panel, Curves) else _colored(panel))
     )
     place = {name: i for i, name in enumerate(names)}
+    room = letters(cell[0] - BESIDE, title_size)  # Of the names of places.
     for ax, panel in zip(axes, shown, strict=True):
         if isinstance(panel, Curves):
-            _draw_curves(ax, panel, place)
+            _draw_curves(ax, panel, place, room)
         else:
-            _draw_boxes(ax, panel, place)
-        ax.set(ylabel=fill(panel.y_label, LONGEST))
-        if panel.title:
-            ax.set_title(plain(panel.title), fontsize=title_size)
+            _draw_boxes(ax, panel, place, room)
+        ax.set(ylabel=panel.y_label)
+        ax.set_title(plain(panel.title), fontsize=title_size)
+        fit_words(ax, *cell)
         ax.grid(alpha=0.25, lw=0.6)
     return axes
 
 
-def _legends(figure: Figure, axes: Any, shown: Sequence[Panel], outside: dict[str, Any]) -> None:
-    """Adds one legend outside of all panels if they have the same lines, else one in each."""
-    style: dict[str, Any] = {"alignment": "left", "frameon": False}
+def _legend(figure: Figure, axes: Any, shown: Sequence[Panel], style: dict[str, Any]) -> None:
+    """Adds one legend of all lines outside of the panels, where it hides none."""
     lines = [panel for panel in shown if isinstance(panel, Curves)]
-    if len({(*panel.lines, panel.band) for panel in lines}) == 1:
-        handles, labels = axes[shown.index(lines[0])].get_legend_handles_labels()
-        figure.legend(handles, labels, title=_band_in_words(lines), **style | outside)
-        return
-    fonts = {name: size for name, size in outside.items() if "size" in name} or {"title_fontsize": 6, "fontsize": 6.5}
-    for ax, panel in zip(axes, shown, strict=True):
-        if isinstance(panel, Curves):
-            ax.legend(title=_band_in_words([panel]), **style | fonts)
+    named = {name: line for ax in axes for line, name in zip(*ax.get_legend_handles_labels(), strict=True)}
+    if named:
+        title = _band_in_words(lines)
+        figure.legend(named.values(), named, title=title, alignment="left", frameon=False, **style)
 
 
 def _band(panel: Curves, name: str) -> Array | None:
@@ -120,7 +115,7 @@ def _band_in_words(panels: Sequence[Curves]) -> str | None:
     return BANDS[panels[0].band] if drawn else None
 
 
-def _draw_curves(ax: Axes, panel: Curves, place: dict[str, int]) -> None:
+def _draw_curves(ax: Axes, panel: Curves, place: dict[str, int], room: int) -> None:
     for name in panel.lines:
         i, mean, spread = place[name], panel.mean(name), _band(panel, name)
         color, style, width = COLORS[i % len(COLORS)], STYLES[i % len(STYLES)], WIDTHS[i % len(STYLES)]
@@ -139,9 +134,9 @@ def _draw_curves(ax: Axes, panel: Curves, place: dict[str, int]) -> None:
     ax.set_xlim(float(panel.x[0]), float(panel.x[-1]))
     ax.set_xlabel(panel.x_label)
     if panel.log and panel.marks and len(panel.x) <= FEW:
-        _plain_ticks(ax, panel)
-    if "x" not in panel.log:  # Few ticks, so that large numbers do not touch.
-        ax.xaxis.get_major_locator().set_params(nbins=6, integer=len(panel.x) <= 60)  # type: ignore[call-arg]
+        _plain_ticks(ax, panel, room)
+    if "x" not in panel.log:
+        ax.xaxis.get_major_locator().set_params(integer=len(panel.x) <= 60)  # type: ignore[call-arg]
 
 
 def _above_the_lowest_mean(ax: Axes, panel: Curves) -> None:
@@ -151,12 +146,12 @@ def _above_the_lowest_mean(ax: Axes, panel: Curves) -> None:
         ax.set_ylim(bottom=0.8 * means[means > 0.0].min())
 
 
-def _plain_ticks(ax: Axes, panel: Curves) -> None:
+def _plain_ticks(ax: Axes, panel: Curves, room: int) -> None:
     """Writes plain numbers on short logarithmic axes, where matplotlib would write 6 x 10^2."""
     from matplotlib.ticker import MaxNLocator, NullLocator, ScalarFormatter
 
     if "x" in panel.log:
-        ax.set_xticks(panel.x, [numeral(x) for x in panel.x])
+        _name_places(ax, panel.x, [numeral(x) for x in panel.x], room)
         ax.xaxis.set_minor_locator(NullLocator())
     low, high = ax.get_ylim()
     if "y" in panel.log and high < 10.0 * low:
@@ -165,18 +160,26 @@ def _plain_ticks(ax: Axes, panel: Curves) -> None:
         ax.yaxis.set_minor_locator(NullLocator())
 
 
+def _name_places(ax: Axes, places: Any, names: Sequence[str], room: int) -> None:
+    """Writes as many names of places below the axis as there is room for, in letters."""
+    every = -(-len(names) * (max(map(len, names)) + 2) // room)
+    ax.set_xticks(places[every - 1 :: every], names[every - 1 :: every])
+
+
 def _colored(panel: Boxes) -> list[str]:
     """Returns the names that have a colour: each box, or the title if the boxes are along an axis."""
     return [panel.title] if panel.x_label else list(panel.boxes)
 
 
-def _draw_boxes(ax: Axes, panel: Boxes, place: dict[str, int]) -> None:
+def _draw_boxes(ax: Axes, panel: Boxes, place: dict[str, int], room: int) -> None:
     drawn = ax.boxplot(list(panel.boxes.values()), widths=0.6, patch_artist=True, medianprops={"color": "black"})
     for box, name in zip(drawn["boxes"], panel.boxes, strict=True):
         box.set_facecolor(COLORS[place[panel.title if panel.x_label else name] % len(COLORS)])
         box.set_alpha(0.6)
-    every = 1 + len(panel.boxes) // MOST_NAMES if panel.x_label else 1
-    ax.set_xticks(range(every, len(panel.boxes) + 1, every), list(panel.boxes)[every - 1 :: every])
+    if panel.x_label:
+        _name_places(ax, range(1, len(panel.boxes) + 1), list(panel.boxes), room)
+    else:
+        ax.set_xticklabels([fill(name, max(room // len(panel.boxes), 1)) for name in panel.boxes])
     ax.set_xlabel(panel.x_label)
     if "y" in panel.log:
         ax.set_yscale("log")

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .._utils.checks import Array, number, one_of
 from .base import new_figure, plain
+from .scene import FEWEST
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,6 +33,10 @@ PAPER = {
     "pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "nilregret",
 }  # fmt: skip  # TrueType fonts are embedded in PDF, and letters are outlines in SVG.
 HANDLE, LETTER = 0.55, 0.058  # Inches of the line in a legend, and of a letter.
+NARROWEST = 2.2  # Inches of a panel.
+BESIDE = 0.65  # Inches of a panel beside its axes.
+OF_A_POINT = 0.0082  # Inches of a letter, by the points of its font.
+TICKS = (4, 6)  # Least and most intervals between the ticks of an axis.
 GAP = 14.0  # Points between the end of a line and its label.
 DATES: dict[str, dict[str, None]] = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
 
@@ -72,6 +78,30 @@ def save(figure: Figure, path: str | Path | None, *, dpi: float = 200) -> None:
         return
     with paper_style():
         figure.savefig(path, dpi=dpi, metadata=DATES.get(Path(path).suffix.lower()))
+
+
+def grid(count: int, wide: float) -> tuple[int, int]:
+    """Returns the rows and columns of panels, inches wide altogether. A column of a paper holds one beside none."""
+    rows = -(-count // max(int(wide / NARROWEST), 1))
+    return rows, -(-count // rows)
+
+
+def fit_words(ax: Axes, wide: float, tall: float) -> None:
+    """Wraps the words around a panel, inches wide and tall, and leaves few ticks, so that none runs into another."""
+    from matplotlib.ticker import MaxNLocator
+
+    for text, long in ((ax.title, wide), (ax.xaxis.label, wide), (ax.yaxis.label, tall)):
+        most, given = letters(long - BESIDE, float(text.get_fontsize())), text.get_text().split("\n")
+        if "$" not in text.get_text().replace(r"\$", ""):  # A formula is not broken.
+            text.set_text("\n".join(fill(line, most) for line in given))
+    for axis, room in ((ax.xaxis, 1.6 * wide), (ax.yaxis, 2.4 * tall)):
+        if isinstance(axis.get_major_locator(), MaxNLocator):
+            axis.get_major_locator().set_params(nbins=int(np.clip(room, *TICKS)))  # type: ignore[call-arg]
+
+
+def letters(inches: float, size: float) -> int:
+    """Returns the number of letters of a size in points that fit into a line, at least a few."""
+    return max(int(inches / (OF_A_POINT * size)), FEWEST)
 
 
 def color_of(i: int) -> str:

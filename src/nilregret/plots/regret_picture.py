@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -14,8 +13,7 @@ from .._utils.files import check_picture
 from ..errors import InvalidInput
 from ..study.curves import half_interval
 from .base import new_figure, plain
-from .lines import LETTER, Line, draw_lines, inches, legend_columns, name_lines, paper_style, save
-from .scene import FEWEST
+from .lines import LETTER, Line, draw_lines, fit_words, grid, inches, legend_columns, name_lines, paper_style, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,9 +24,8 @@ Scale = Literal["auto", "linear", "log", "inset"]
 MOST_POINTS = 300  # Of a line.
 DWARFED = 5.0  # The largest line is this much above the middle of the others.
 DECADES = 1e-4  # A logarithmic axis shows no more below its top.
-MOST_IN_A_ROW, MOST_WITH_LABELS = 3, 2  # Panels.
+MOST_WITH_LABELS = 2  # Panels.
 LABEL_HEIGHT = 0.16  # Inches of a label.
-BESIDE, TITLE_LETTER = 0.4, 0.065  # Inches beside the axes of a panel, and of a letter of its title.
 LABEL_SHARE = 0.36  # The most that labels may take of the width of a panel.
 KINDS = {"cumulative": "cumulative regret", "simple": "simple regret", "average": "average regret"}
 
@@ -105,8 +102,8 @@ def regret(
     groups = _groups(runs)
     drawing = _Drawing(kind, scale, x_label, KINDS[kind] if y_label is None else y_label)
     place = {name: i for i, name in enumerate(dict.fromkeys(name for each in groups.values() for name in each))}
-    columns, wide = min(len(groups), MOST_IN_A_ROW), inches(width)
-    rows = -(-len(groups) // columns)
+    wide = inches(width)
+    rows, columns = grid(len(groups), wide)
     room = len(groups) <= MOST_WITH_LABELS and LETTER * max(map(len, place)) <= LABEL_SHARE * wide / columns
     direct = labels == "direct" or (labels == "auto" and room)
     each = max(min(0.62 * wide / columns, 3.0), 1.5, LABEL_HEIGHT * len(place) * direct + 0.5)
@@ -117,12 +114,11 @@ def regret(
         for ax in axes[len(groups) :]:
             ax.set_axis_off()
         panels = []
-        for ax, (title, contenders) in zip(axes, groups.items(), strict=False):
+        for i, (ax, (title, contenders)) in enumerate(zip(axes, groups.items(), strict=False)):
             panels.append((ax, _draw(ax, _lines(contenders, kind), place, drawing)))
-            if len(groups) > 1:
-                ax.set_title(plain(fill(title, max(int((wide / columns - BESIDE) / TITLE_LETTER), FEWEST))))
-        for i, (ax, _) in enumerate(panels):
-            ax.set(xlabel=x_label, ylabel=drawing.y_label if i % columns == 0 else "")
+            ax.set(title=plain(title) if len(groups) > 1 else "", xlabel=x_label)
+            ax.set_ylabel(drawing.y_label if i % columns == 0 else "")
+            fit_words(ax, wide / columns, (figure.get_figheight() - legend) / rows)
         name_lines(figure, panels, direct=direct)
         save(figure, path)
     return figure
@@ -175,7 +171,7 @@ def _draw(ax: Axes, lines: list[Line], place: dict[str, int], drawing: _Drawing)
     else:
         ax.set_ylim(bottom=0.0 if not len(tops) or tops.min() >= 0.0 else None)
     ax.grid(alpha=0.25, lw=0.5)
-    ax.xaxis.get_major_locator().set_params(nbins=5, integer=True)  # type: ignore[call-arg]
+    ax.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
     if scale == "inset":
         _draw_inset(ax, lines, place, drawing)
     return drawn
