@@ -112,6 +112,9 @@ def test_a_recipe_for_clicks(client):
     assert client.put(path, {"reward": True})[1]["reward"] == 1.0
 
 
+BUDGET = {"constraints": 1, "policy": {"reward": "bernoulli", "constraints": "on_average"}}
+
+
 @pytest.mark.parametrize(
     ("body", "words"),
     [
@@ -130,7 +133,11 @@ def test_a_recipe_for_clicks(client):
         ({"arms": [[0.0], [1.0]], "deadline": -1.0}, ">"),
         ({"arms": [[0.0], [1.0]], "on_deadline": "reward"}, "`deadline` is missing"),
         ({"arms": [[0.0], [1.0]], "on_deadline": "reward", "deadline": 3.0}, "`default_reward` is missing"),
-        ({"arms": [[0.0], [1.0]], "on_deadline": "silence", "deadline": 3.0}, "leave it out"),
+        ({"arms": [[0.0], [1.0]], "on_deadline": "silence", "deadline": 3.0}, "contexts, take one."),
+        (
+            {"arms": [[0.0], [1.0]], "on_deadline": "silence", "deadline": 3.0, **BUDGET},
+            "not beside constraints, which",
+        ),
         ({"arms": [[0.0], [1.0]], "default_reward": 1.0}, "`default_reward` is 1.0"),
         ({"arms": [[0.0], [1.0]], "about": {"service": 1}}, "call that fact otherwise"),
     ],

@@ -310,9 +310,17 @@ NO, END, APART = -1, -2, -3
 
 def weighs(policy: Policy) -> bool:
     """Returns whether the posterior of a policy can count a trial as a share of an observation."""
-    alone = policy.constraints is None and policy.switching is None and policy.memory.drift() is None
     by_models = policy.models is not None and policy.objective.is_reward
-    return bool(alone and (by_models or policy.objective.learned(policy) is not None))
+    return not whole_beside(policy) and (by_models or policy.objective.learned(policy) is not None)
+
+
+def whole_beside(policy: Policy) -> str:
+    """Returns in words the part of a policy beside which trials count as whole observations, or an empty text."""
+    parts = {
+        "constraints": policy.constraints is not None, "`switching`": policy.switching is not None,
+        "a memory of a drift": policy.memory.drift() is not None,
+    }  # fmt: skip
+    return next((name for name, there in parts.items() if there), "")
 
 
 @final

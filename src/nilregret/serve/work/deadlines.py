@@ -32,7 +32,7 @@ from ..._utils.numerals import exact
 from ...errors import InvalidInput
 from ...policy.policy import Policy
 from ...slots.pending import Censored
-from ...slots.silence import Imputed, by_exposure
+from ...slots.silence import Imputed, by_exposure, whole_beside
 from ...storage.record import Trial, held_from
 from ...storage.trial import Other
 from ...study.definition import RULE
@@ -133,10 +133,11 @@ class Rule:
             )
         if self.on_deadline == "silence":
             if self.deadline is not None:
+                beside = whole_beside(policy)
                 raise InvalidInput(
                     "`deadline` is given, and with `on_deadline` 'silence' this policy learns how long answers take "
                     "from those that come: leave it out. Rates on arms (`reward`), and `auto` for arms under contexts, "
-                    "take one."
+                    "take one" + (f", but not beside {beside}, which this study has." if beside else ".")
                 )
             return policy.using(pending=Imputed(minimum=self._imputed or 0.0))
         window = timedelta(seconds=self.deadline or 0.0)
