@@ -432,7 +432,7 @@ KERNEL, SPANNED = nr.SquaredExponential(1.0), nr.NoWorse(0, span=(0, 1))
         (lambda: nr.NoWorse(0, by=1.0), "`by` is 1"),
         (lambda: nr.NoWorse(0, delta=0.0), "`delta` is 0"),
         (lambda: nr.NoWorse(0, span=(-1.0, 1.0)), "A share of a sum that may be negative says nothing"),
-        (lambda: nr.NoWorse(0, span=(1.0, 1.0)), "It is the largest value"),
+        (lambda: nr.NoWorse(0, span=(1.0, 1.0)), "the lowest must be below the highest"),
         (lambda: nr.NoWorse(0, span=3), "`span` is 3: it must be"),
         (lambda: nr.NoWorse(0, higher="worse"), "the goal of the study says so"),
         (lambda: nr.NoWorse(0, higher="better or not"), "`higher` is"),

@@ -145,6 +145,20 @@ def number(
     return result
 
 
+def span_of(name: str, value: Any, *, low: float = -LARGEST_REWARD, why: str = "") -> tuple[float, float]:
+    """Returns the least and the largest of rewards, both at least `low`, or raises an error."""
+    try:
+        first, last = value
+    except (TypeError, ValueError):
+        raise InvalidInput(f"`{name}` is {shown(value)}: it must be (lowest, highest).") from None
+    first, last = (number(name, each, low=low, high=LARGEST_REWARD, why=why) for each in (first, last))
+    if first >= last:
+        swapped = " Usually the two are swapped." * (first > last)
+        both = f"({exact(first)}, {exact(last)})"
+        raise InvalidInput(f"`{name}` is {both}: the lowest must be below the highest.{swapped}")
+    return first, last
+
+
 def outcome(name: str, value: object, *, low: float, high: float, why: str = "") -> float:
     """Returns an observed number, as `number` does, with True and False as 1 and 0 (clicks, successes)."""
     if type(value) is not float:  # the path of every round is that of a float

@@ -9,7 +9,18 @@ from typing import Any, final, overload
 
 import numpy as np
 
-from .._utils.checks import LARGEST_REWARD, LARGEST_SEED, LEAST_DELTA, Array, IndexArray, integer, many, number, shown
+from .._utils.checks import (
+    LARGEST_REWARD,
+    LARGEST_SEED,
+    LEAST_DELTA,
+    Array,
+    IndexArray,
+    integer,
+    many,
+    number,
+    shown,
+    span_of,
+)
 from .._utils.dataclass import dataclass, replace
 from .._utils.numerals import exact, numeral
 from .._utils.tables import given_table
@@ -247,7 +258,7 @@ def evaluate(
         known = ", ".join(map(repr, (*ESTIMATORS, *SLATE_ESTIMATORS)))
         raise InvalidInput(f"`estimator` is {shown(estimator)}: it must be one of {known}.")
     number("most", most, low=0.0)
-    bounds = _range(reward_range)
+    bounds = span_of("reward_range", reward_range)
     found = _answered(_log(log, actions, reward, weighed=estimator != "model"), default_reward)
     if not found.weighed and (estimator != "model" or isinstance(policy, Policy)):
         raise InvalidInput(NO_PROPENSITIES, advice=RECORD, topic="no_propensities")
@@ -261,15 +272,6 @@ def evaluate(
     for sentence in result.cautions:
         warn(sentence)
     return result
-
-
-def _range(reward_range: Any) -> tuple[float, float]:
-    try:
-        low, high = reward_range
-    except (TypeError, ValueError):
-        raise InvalidInput(f"`reward_range` is {shown(reward_range)}: it must be (lowest, highest).") from None
-    low = number("reward_range", low, low=-LARGEST_REWARD, high=LARGEST_REWARD)
-    return low, number("reward_range", high, low=low, open_low=True, high=LARGEST_REWARD)
 
 
 def _log(log: Any, actions: Sequence[Any] | None, reward: str | None, *, weighed: bool) -> Log:

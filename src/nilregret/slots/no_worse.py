@@ -47,7 +47,19 @@ from typing import Any, Literal, NamedTuple, cast, final
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.checks import LARGEST_REWARD, LONGEST_NAME, Array, flag, integer, many, number, one_of, settle, shown
+from .._utils.checks import (
+    LARGEST_REWARD,
+    LONGEST_NAME,
+    Array,
+    flag,
+    integer,
+    many,
+    number,
+    one_of,
+    settle,
+    shown,
+    span_of,
+)
 from .._utils.copying import Copyable
 from .._utils.dataclass import field, replace
 from .._utils.numerals import numeral
@@ -135,7 +147,7 @@ class NoWorse(Part):
                 "name a `metric`."
             )
         if self.span is not None:
-            settle(self, span=_checked_span(self.span))
+            settle(self, span=span_of("span", self.span, low=0.0, why=SIGNS))
         if self.norm_bound is not None:
             why = "It bounds the coefficients of the control's reward, as a share of `span`."
             settle(self, norm_bound=number("norm_bound", self.norm_bound, low=0.0, high=LARGEST_REWARD, why=why))
@@ -149,7 +161,7 @@ class NoWorse(Part):
         than, span = arm_of("than", policy.domain, self.than), self.span
         of_reward, counts = getattr(policy.objective, "span", None), getattr(policy.objective, "counts", False)
         if span is None and self.metric is None and of_reward is not None and not counts:
-            span = _checked_span((of_reward[0], of_reward[0] + of_reward[1]))
+            span = span_of("span", (of_reward[0], of_reward[0] + of_reward[1]), low=0.0, why=SIGNS)
         if span is None:
             raise InvalidInput(
                 f"`NoWorse` needs the least and the largest {'reward' if self.metric is None else shown(self.metric)}: "
@@ -193,17 +205,8 @@ class NoWorse(Part):
         return hash((str(self.than), self.by, self.delta, self.metric, self.span))
 
 
+SIGNS = "A share of a sum that may be negative says nothing: guard numbers from 0 on."
 SHARE = "It is the share of what the control earns that may be lost, such as 0.05."
-
-
-def _checked_span(span: Any) -> tuple[float, float]:
-    try:
-        low, high = span
-    except (TypeError, ValueError):
-        raise InvalidInput(f"`span` is {shown(span)}: it must be (least, largest).") from None
-    why = "A share of a sum that may be negative says nothing: guard numbers from 0 on."
-    low = number("span", low, low=0.0, high=LARGEST_REWARD, why=why)
-    return low, number("span", high, low=low, open_low=True, high=LARGEST_REWARD, why="It is the largest value.")
 
 
 def checked_guards(policy: Policy) -> tuple[NoWorse, ...] | None:
