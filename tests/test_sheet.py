@@ -111,6 +111,40 @@ class TestAsking:
         assert study.sheet(2).rows[0][1] == 33.123456
         assert study.enqueued == []
 
+    def test_what_the_policy_chose_beside_named_parameters_is_rounded(self, tmp_path):
+        storage = f"sqlite:///{tmp_path}/lab.db"
+        study = nr.Study(nr.auto(SPACE.where("heat * rate <= 60")), storage=storage, name="lab")
+        study.enqueue([{"heat": 33.123456}, {"kind": "b", "n": 2}])
+        first, second, third = study.sheet(3).trials
+        assert first.parameters["heat"] == 33.123456
+        for trial in (first, second, third):
+            assert trial.parameters["rate"] == float(f"{trial.parameters['rate']:.3g}")
+        for trial in (second, third):
+            assert trial.parameters["heat"] == round(trial.parameters["heat"], 2)
+        for each in (study, nr.Study.open(storage=storage, name="lab")):
+            assert [each.explain(n).repeated for n in range(3)] == [True] * 3
+            assert each.explain(0).enqueued == {"heat": 33.123456}
+
+    def test_a_recipe_of_which_a_part_is_named_is_rounded(self):
+        space = nr.Space(**{name: nr.Float(0, 10) for name in "abc"}).where("a + b + c == 7")
+        study = made(space)
+        study.enqueue({"a": 1.23456})
+        (trial,) = study.sheet(1, digits=2).trials
+        a, b, c = trial.parameters.values()
+        assert (a, b) == (1.23456, round(b, 1)) or (a, c) == (1.23456, round(c, 1))
+        assert a + b + c == pytest.approx(7.0, abs=1e-11)
+
+    def test_a_sheet_is_rounded_while_named_parameters_wait_for_a_certificate(self):
+        space = nr.Space(x=nr.Float(0, 10), y=nr.Float(0, 10))
+        safe = nr.Safe(start=[{"x": 1.0, "y": 1.0}], slope={"x": 1.0, "y": 1.0}, noise=0.0, caution=1.0)
+        study = nr.Study(nr.auto(space, constraints=safe))
+        study.enqueue({"x": 9.87654321})
+        for _ in range(4):
+            (trial,) = study.sheet(1, digits=2).trials
+            assert trial.parameters == {name: round(value, 1) for name, value in trial.parameters.items()}
+            study.tell(trial, trial.parameters["x"], constraints=[sum(trial.parameters.values()) - 6.05])
+        assert len(study.enqueued) == 1
+
     def test_a_safe_policy_plays_certified_points_alone(self):
         safe = nr.Safe(start=[[0.50001]], scale=1.0, noise=0.1)
         study = nr.Study(nr.gp_ucb(nr.Box(0, 1), nr.SquaredExponential(0.3), noise=0.1, constraints=safe))

@@ -11,7 +11,7 @@ The queue is a function of the changes on record, as the arms are.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from numbers import Number
 from typing import Any, NamedTuple, cast, final
@@ -50,6 +50,10 @@ LOST = "it is outside of the changed space"
 BEYOND = 1e6  # Column of a value that a changed space does not have.
 PASSED = "Entry {} of the points to try first is not tried: {}. The record says so, and the next entry takes its turn."
 
+# Returns the point of a decision beside given columns with rounded numbers, or None if it is as it is, under a context.
+# Without a decision it enqueues the rounded point of the next one, if it is another.
+Rounding = Callable[[Array | None, Array | None, Pinned | None], Array | None]
+
 
 @final
 class Entry(NamedTuple):
@@ -57,7 +61,7 @@ class Entry(NamedTuple):
 
     Attributes:
         number: 0, 1, 2, ... in the order of `enqueue`.
-        point: its coordinates, `(d,)`, or None if only some parameters are given.
+        point: its coordinates, `(d,)`, or None if only some parameters are given. Of a sheet's trial, all as rounded.
         arm: its arm, or None.
         fixed: the columns of each given parameter by name, or None for a point.
         order: of the event that enqueued it.
@@ -89,7 +93,7 @@ class Entry(NamedTuple):
 
     def said(self, domain: Domain) -> dict[str, Any] | list[float] | int:
         """Returns what was named: parameters, a point, or the number of an arm."""
-        if self.point is not None:
+        if self.point is not None and self.fixed is None:
             settings = settings_at(domain, np.array(self.point))
             return dict(settings) if settings is not None else list(self.point) if self.arm is None else self.arm
         space = cast(Space, space_of(domain))
@@ -98,6 +102,10 @@ class Entry(NamedTuple):
     def told(self, domain: Domain) -> Enqueued:
         """Returns the entry as a study lists it."""
         return Enqueued(self.number, self.said(domain), self.point is not None, self.time)
+
+    def rounded(self, point: Any) -> Entry:
+        """Returns the entry with the point of its trial on a sheet, if the record has one."""
+        return self._replace(point=tuple(point)) if _is_numbers(point) else self
 
     def moved(self, before: Space, space: Space, was: Mapping[str, list[float]]) -> Entry:
         """Returns the entry in a changed space. A value that the space does not have is marked as lost."""
@@ -212,7 +220,7 @@ class Queue:
                 raise InvalidInput(f"Entry {shown(number)} of the queue was taken, and did not wait.")
             entry = self.waiting.pop(number)
             if type(trial) is int and reason is None:
-                self.tried[trial], self.asked[trial] = entry, change.order + 1
+                self.tried[trial], self.asked[trial] = entry.rounded(body.get("rounded")), change.order + 1
             elif trial is None and isinstance(reason, str):
                 self.passed.append(Passed(entry, reason, change.order))
             else:

@@ -28,12 +28,13 @@ from typing import Any, final
 
 import numpy as np
 
-from .._utils.checks import Array, integer, many, one_of, shown
+from .._utils.checks import Array, frozen, integer, many, one_of, shown
 from .._utils.dataclass import dataclass
 from .._utils.files import check_place, kind_of
 from .._utils.tables import LOSSES, OF_TRIALS, REWARDS, csv_writer
 from ..domains.domain import Arms, Domain, Space, keeping_limits, space_of
 from ..errors import InvalidInput
+from ..policy.decide import Pinned
 from ..policy.state import State
 from ..policy.trained_posterior import why_one_noise
 from ..slots.constraints import Mask
@@ -214,19 +215,32 @@ def sheet_of(name: str, policy: Any, trials: Sequence[Trial], limits: list[str])
 def ask_rounded(calls: Transaction, seen: Seen | None, lease: float | None, digits: int) -> Trial:
     """Records the next trial, at values that a person can set, and returns the trial.
 
-    A rounded point is put into the queue and taken at once. So the record says that the point was named.
+    A rounded point is put into the queue and taken at once. So the record says that the point was named. What `enqueue`
+    named stays as it is.
     """
-    state = None if calls.queued else calls.copy_state()  # The points of the queue stay as they were named.
-    if state is not None:
-        context = None if seen is None else seen.by(calls.inputs, None)[0]
-        decision = calls.preview(context)
-        others = [trial.point for trial in calls.trials]
-        limited = has_channels(state.policy) and state.policy.constraint_count > 0
-        sure = partial(_as_sure, state.settled(), decision.point, context) if limited else None
-        point = rounded(calls.roster.policy.domain, decision.point, others, digits, sure)
-        if not np.array_equal(point, decision.point):
-            calls.enqueue([point])
-    return calls.ask(seen, None, lease)
+    return calls.ask(seen, None, lease, rounding=partial(_rounding, calls, digits))
+
+
+def _rounding(
+    calls: Transaction, digits: int, chosen: Array | None, context: Array | None, given: Pinned | None
+) -> Array | None:
+    """Returns what the policy chose with rounded numbers, but for given columns (see `Rounding`), or None."""
+    state = calls.copy_state()
+    if state is None:
+        return None
+    decided = chosen
+    if chosen is None:
+        chosen = calls.preview(context).point
+    others = [trial.point for trial in calls.trials]
+    limited = has_channels(state.policy) and state.policy.constraint_count > 0
+    sure = partial(_as_sure, state.settled(), chosen, context) if limited else None
+    columns = None if given is None else given.columns
+    point = rounded(state.policy.domain, chosen, others, digits, sure, columns)
+    if np.array_equal(point, chosen):
+        return None
+    if decided is None:
+        calls.enqueue([point])
+    return frozen(point.copy())
 
 
 def _as_sure(state: State, chosen: Array, context: Array | None, points: Array) -> Mask:
@@ -240,8 +254,9 @@ def _as_sure(state: State, chosen: Array, context: Array | None, points: Array) 
 
 
 def rounded(
-    domain: Domain, point: Array, others: Sequence[Array], digits: int, fits: Callable[[Array], Mask] | None = None
-) -> Array:
+    domain: Domain, point: Array, others: Sequence[Array], digits: int, fits: Callable[[Array], Mask] | None = None,
+    given: Mask | None = None,
+) -> Array:  # fmt: skip
     """Returns the nearest point `(d,)` with few digits that keeps the limits and was not tried, or the point itself.
 
     A range is rounded to the power of ten at or below 10**-digits of the range, a logarithmic one to that many digits.
@@ -253,12 +268,13 @@ def rounded(
         others: points that were tried.
         digits: at first.
         fits: returns which points `(n, d)` may be taken, `(n,)`. None takes all.
+        given: columns that stay as they are, `(d,)`, or None.
     """
     known = {other.tobytes() for other in others}
     if isinstance(domain, Arms) or point.tobytes() in known:
         return point
     for more in range(digits, MOST_DIGITS + 1):
-        tried = itertools.islice(_roundings(domain, point, more), MOST_TRIED)
+        tried = itertools.islice(_roundings(domain, point, more, given), MOST_TRIED)
         new = (each for each in tried if len(keeping_limits(domain, each[None])) and each.tobytes() not in known)
         found = list(itertools.islice(new, 1 if fits is None else MOST_JUDGED))
         if found and (fits is None or (judged := fits(np.stack(found))).any()):
@@ -266,12 +282,13 @@ def rounded(
     return point
 
 
-def _roundings(domain: Any, point: Array, digits: int) -> Iterator[Array]:
+def _roundings(domain: Any, point: Array, digits: int, given: Mask | None) -> Iterator[Array]:
     """Yields points with so many digits, the nearest first.
 
     Of each equality, the parameter with the largest share is what the others leave, and so has as many decimals.
     """
     real = [axis for axis in axes(domain) if axis.parameter.real and is_active(domain, point, axis)]
+    real = [axis for axis in real if given is None or not given[axis.columns.start]]
     at = [value_at(domain, point, axis) for axis in real]
     units = [_unit(axis, value, digits) for axis, value in zip(real, at, strict=True)]
     each = [_numbers(axis, value, unit) for axis, value, unit in zip(real, at, units, strict=True)]
@@ -284,14 +301,18 @@ def _roundings(domain: Any, point: Array, digits: int) -> Iterator[Array]:
     if equal is not None:
         from scipy.linalg import qr  # slow to import, and only equalities need it
 
-        left = qr(equal[0], mode="r", pivoting=True)[1][: len(equal[0])]
+        free = np.isin(np.arange(len(point)), columns)
+        left = qr(equal[0] * free, mode="r", pivoting=True)[1][: len(equal[0])]
         rest = [axis for axis, column in zip(real, columns, strict=True) if column in left]
-        finest = min(unit for unit, column in zip(units, columns, strict=True) if equal[0][:, column].any())
+        bound = (unit for unit, column in zip(units, columns, strict=True) if equal[0][:, column].any())
+        finest = min(bound, default=finest)
+        if given is not None and equal[0][:, given].any():  # What numbers of any length leave has as many digits.
+            finest = finest.scaleb(digits - MOST_DIGITS)
         each = [values[: 1 if axis in rest else None] for axis, values in zip(real, each, strict=True)]
     for values in itertools.product(*each):
         found = point.copy()
         found[columns] = values
-        if equal is not None:
+        if equal is not None and rest:
             _balance(domain, found, rest, equal, finest)
         yield domain.snap(found[None])[0]
 

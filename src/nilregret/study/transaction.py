@@ -30,7 +30,7 @@ from .function import context_settings, settings_at
 from .inputs import Inputs
 from .plain_rounds import PlainStudy
 from .play_rewards import NOTHING_MORE, Told, check_limits, check_plays, is_same
-from .queue import LOST, WITHDRAWN, Enqueued, impossible
+from .queue import LOST, WITHDRAWN, Enqueued, Rounding, impossible
 from .replica import Replica
 from .spaces import Arm, Roster, space_to_change, widening
 from .visits import Asked, Seen, kept_in, same_question, still_kept
@@ -131,15 +131,9 @@ class Transaction:
         """
         return copy_of_state(self._replica.state)
 
-    @property
-    def queued(self) -> bool:
-        """True if points wait to be tried first."""
-        return bool(self._replica.queue.waiting)
-
     def preview(self, context: Array | Seen | None) -> Decision:
         """Returns the decision that `ask` would make now, and records nothing."""
-        if isinstance(context, Seen):
-            context, _ = context.by(self.inputs, None)
+        context = context.by(self.inputs, None)[0] if isinstance(context, Seen) else context
         state = self._replica.state  # A copy decides, because a decision may first fit hyperparameters.
         return (copy_of_state(state) or state).decide(context, now=self.now, available=self.roster.playable(None))
 
@@ -152,8 +146,9 @@ class Transaction:
     # -- writing -------------------------------------------------------------------------------------------------
 
     def ask(
-        self, context: Array | Seen | None, offered: Available | None, lease: float | None, asked: Asked | None = None
-    ) -> Trial:
+        self, context: Array | Seen | None, offered: Available | None, lease: float | None, asked: Asked | None = None,
+        rounding: Rounding | None = None,
+    ) -> Trial:  # fmt: skip
         """Decides and records the next trial (see `Study.ask`).
 
         Args:
@@ -161,6 +156,7 @@ class Transaction:
             offered: points that may be played, or None for all.
             lease: seconds, or None for no limit.
             asked: who visits, and the caller's own id and facts, or None.
+            rounding: of what the policy chooses, or None.
         """
         replica = self._replica
         if isinstance(context, Seen):
@@ -174,10 +170,10 @@ class Transaction:
         self._deciding = True
         now, trial = replica.now(), None
         try:
-            if self.plain is not None and offered is None and lease is None and asked is None:
+            if self.plain is not None and offered is None and lease is None and asked is None and rounding is None:
                 trial = self.plain.ask(context, now)
             if trial is None:
-                trial = replica.put(self._decided(context, offered, lease, asked, now), "asked")
+                trial = replica.put(self._decided(context, offered, lease, asked, now, rounding), "asked")
         except BaseException:
             replica.invalidate()  # The state has learned rewards too early for a replay.
             raise
@@ -185,13 +181,15 @@ class Transaction:
         return trial
 
     def _decided(
-        self, context: Array | None, offered: Available | None, lease: float | None, asked: Asked | None, now: float
-    ) -> Trial:
+        self, context: Array | None, offered: Available | None, lease: float | None, asked: Asked | None, now: float,
+        rounding: Rounding | None,
+    ) -> Trial:  # fmt: skip
         """Returns the next trial, which is not on record yet."""
         replica, full = self._replica, self._replica.inputs.full
         under = context if full is None else full  # Points are compared at the full setting.
         kept = None if asked is None else self._kept(asked, under, offered, now)
-        decision = self._of_queue(under, offered, now) if kept is None and replica.queue.waiting else None
+        idle = kept or not (rounding or replica.queue.waiting)
+        decision = None if idle else self._of_queue(under, offered, now, rounding)
         enqueued = decision is not None
         if decision is None:
             decision = replica.state.decide(under, now=now, available=offered) if kept is None else kept[0]
@@ -237,7 +235,9 @@ class Transaction:
         decided = self._replica.sticky is not None and any(trial.kept is None for trial in slate)
         self._replica.units.note(unit, slate[0].number, decided=decided)
 
-    def _of_queue(self, context: Array | None, offered: Available | None, now: float) -> Decision | None:
+    def _of_queue(
+        self, context: Array | None, offered: Available | None, now: float, rounding: Rounding | None = None
+    ) -> Decision | None:
         """Returns the first decision of the queue that is possible, and records that it was taken."""
         replica = self._replica
         for entry in list(replica.queue.waiting.values()):
@@ -254,17 +254,20 @@ class Transaction:
                 except NoRegretError:
                     continue  # Nothing that may be played now has these values, but it may later (`Safe`).
                 else:
-                    self._take(entry.number, len(replica.record), None, now)
-                    return decision
+                    point = None if rounding is None or pinned.whole else rounding(decision.point, context, pinned)
+                    self._take(entry.number, len(replica.record), None, now, point)
+                    return decision if point is None else decision._replace(point=point)
             self._take(entry.number, None, why, now)
-        return None
+        rounded = rounding is not None and rounding(None, context, None) is not None
+        return self._of_queue(context, offered, now) if rounded else None
 
     def forget(self, unit: str) -> bool:
         """Removes the link from a unit to its trials (see `Study.forget`)."""
         return self._replica.units.forget(unit)
 
-    def _take(self, entry: int, trial: int | None, reason: str | None, now: float) -> None:
-        body = {"entry": entry, "trial": trial, "reason": reason}
+    def _take(self, entry: int, trial: int | None, reason: str | None, now: float, point: Array | None = None) -> None:
+        rounded = {} if point is None else {"rounded": point.tolist()}
+        body = {"entry": entry, "trial": trial, "reason": reason, **rounded}
         self._replica.change(StudyChange(self.order + 1, now, "taken", (), body))
 
     def enqueue(self, points: Any) -> list[Enqueued]:
