@@ -191,9 +191,9 @@ def test_studies_that_say_nothing(clicks):
         nr.evaluate(clicks, "uniform", actions=range(4))
     with pytest.raises(nr.errors.InvalidInput, match="No row of the log has a propensity"):
         nr.evaluate(study(5, propensities=False), "uniform")
-    box = nr.Study(nr.gp_ucb(nr.Box(0, 1), nr.SquaredExponential(0.3), noise=0.1))
-    with pytest.raises(nr.errors.InvalidInput, match="no finite set of arms"):
-        nr.evaluate(box, "uniform")
+    for domain in (nr.Box(0, 1), nr.Space(coupon=nr.Choice("a", "b", "c", "d"))):  # Four coupons are no continuum.
+        with pytest.raises(nr.errors.InvalidInput, match=r"^The study does not decide among arms\. Only choices of"):
+            nr.evaluate(nr.Study(nr.auto(domain)), "uniform")
 
 
 @FEW

@@ -73,7 +73,7 @@ def test_warnings_name_entries_of_requests(client):
     for _ in range(4):
         client.post("/v1/studies/box/observations", {"parameters": {"x": 0.5}, "reward": 100})
     unused, far = sorted(client.get("/v1/studies/box")[1]["cautions"])
-    assert unused.startswith("Propensities have no use here. The study has no finite set of arms.")
+    assert unused.startswith("Propensities have no use here. The study does not decide among arms.")
     assert "Give `prior_mean` a typical reward" in far
     assert '`"refit": {"every": 10}` of a policy' in far
     with pytest.warns(nr.errors.NoRegretWarning, match="Propensities have no use here"):

@@ -12,7 +12,7 @@ from ..domains.domain import Arms
 from ..errors import InvalidInput
 from ..policy.policy import Policy
 from ..storage.trial import Trial, metric_names
-from ..study.cautions import CONTINUUM
+from ..study.cautions import NO_ARMS
 from ..study.study import Study
 from ..study.visits import trial_units
 from ..study.waiting import counted_trials
@@ -116,7 +116,7 @@ def arms_of(study: Study) -> Arms:
         )
     if not isinstance(domain, Arms):
         raise InvalidInput(
-            CONTINUUM,
+            NO_ARMS,
             advice="Decide among `nr.Arms(points)`, or a grid: `space.grid(5)`.",
             topic="no_arms",
         )

@@ -45,9 +45,9 @@ DECIDED = 100  # Decisions before a warning of open ones.
 UNANSWERED = 0.2  # Share of open decisions from which a budget that is used up is theirs.
 UNWANTED, NOISE = "constraints not wanted", "noise"
 OFTEN_UNKNOWN = 0.05  # Share of decisions with an unknown level of a context, from which a caution says so.
-CONTINUUM = (
-    "The study has no finite set of arms. On a continuum no decision is ever repeated, so its log says nothing of "
-    "other policies."
+NO_ARMS = (
+    "The study does not decide among arms. Only choices of arms have propensities, so its log says nothing of other "
+    "policies."
 )
 LISTED = 3  # Levels that a sentence names.
 FALSE_ALARM = 1e-6  # Probability of a wrong warning about the noise, in all checks together.
@@ -213,7 +213,7 @@ def trial_cautions(policy: Policy | ScriptedPolicy, trials: Sequence[Trial], *, 
         if each.trials >= TAUGHT_NOTHING and each.times >= max(FEWEST, OFTEN_UNKNOWN * each.trials)
     }
     if not isinstance(policy.domain, Arms) and (propensities or any(each.propensity is not None for each in trials)):
-        found["propensities"] = f"Propensities have no use here. {CONTINUUM} A grid of the parameters has arms."
+        found["propensities"] = f"Propensities have no use here. {NO_ARMS} A grid of the parameters has arms."
     return found
 
 
