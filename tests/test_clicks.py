@@ -459,3 +459,17 @@ def test_likelihood_ratios_take_the_prior_mean_of_losses():
     assert (lower >= 0.0).all()
     assert (lower < upper).all()
     assert (upper <= 1.0).all()
+
+
+@pytest.mark.parametrize("limits", [{}, {"constraints": nr.OnAverage()}])
+def test_where_only_a_yes_is_told_bounds_hold_the_rates(limits):
+    """All that is told is 1, in which a fit finds no noise."""
+    space, rng = nr.Space(x=nr.Float(0, 1)), np.random.default_rng(0)
+    study = nr.Study(nr.auto(space, reward="bernoulli", answers="silent no", **limits), seed=0)
+    for _ in range(40):
+        trial = study.ask()
+        if rng.random() < 0.5 * trial.parameters["x"]:
+            study.tell(trial, 1.0, **({"constraints": [-0.1]} if limits else {}))
+    points = np.linspace(0.0, 1.0, 21)
+    lower, upper = study.bounds(points[:, None])
+    assert np.mean((lower <= 0.5 * points) & (0.5 * points <= upper)) >= 0.8

@@ -227,7 +227,8 @@ def auto(
         reward: the kind of reward, if more is known than its size: "bernoulli" (clicks), "poisson" (counts), "bounded",
             or a part such as `nr.slots.Bernoulli(ceiling=0.1)`. On arms the policy is then Thompson sampling, with
             draws that deviate `DRAWN` times as far. The posterior learns a variance for each arm, and how similar
-            neighbouring arms are. Nothing else is refitted (docs/clicks.md, where this was chosen).
+            neighbouring arms are. Nothing else is refitted (docs/clicks.md, where this was chosen). Elsewhere, if
+            silence means no, the noise of clicks is 1/2.
         cost: name of the metric that a trial costs, such as "seconds". Then the expected improvement per cost decides
             (`nr.slots.PerCost`), where the best point counts.
         pruning: the rule that stops trials which report their value after each step (`Study.report`): "median",
@@ -264,12 +265,12 @@ def auto(
         of = auto(domain, noise=noise, constraints=_count(constraints), world=world, answers=answers, parallel=parallel)
         rule = replace(rule, exact=noise is not None and not noise)
         return _with_rules(_for_front(of, rule, start=_start(domain, budget, parallel)), pruning=pruning)
-    std, is_known, parallel = _checked(domain, context, noise, parallel, world, answers)
+    kind = None if reward is None else chosen_reward(reward)
+    std, is_known, parallel = _checked(domain, context, _noise_of(kind, noise, answers), parallel, world, answers)
     cumulative, (count, part, limited, rules) = _counts_all(regret, context, reward, cost), _limits(constraints)
     leaves = not cumulative and context is None and world == "stationary" and answers in ("prompt", "late")
     spreads = not (cumulative or limited or isinstance(domain, Arms)) and context is None
     pending, signed = _pending(answers, spreads or parallel > 1), count > 0 or (part is not None and part.by_sign)
-    kind = None if reward is None else chosen_reward(reward)
     by_models = cumulative and _by_models(domain, context, part, answers)
     rates = None if limited else _of_rates(kind, domain, context, noise, world, pending=pending)
     if rates is not None and not by_models and like is None:
@@ -420,6 +421,12 @@ def _counts_all(regret: str | None, context: Domain | None, reward: object, cost
     if found and cost is not None:
         raise InvalidInput("`cost` is for the best point in the end, and here every reward counts: leave one out.")
     return found
+
+
+def _noise_of(kind: KnownReward | None, noise: float | None, answers: str) -> float | None:
+    """Returns the noise given, or that of clicks if a yes alone is told: it is always 1, in which a fit finds none."""
+    silent = kind is not None and kind.clicks and answers in ("silent no", "unknown")
+    return kind.noise if noise is None and kind is not None and silent else noise
 
 
 def _checked(
