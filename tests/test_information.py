@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -9,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nilregret as nr
+from nilregret.errors import InvalidInput
 from nilregret.gp.information_gain import NEAR_GREEDY
 from nilregret.kernels import ALL
+from nilregret.slots import described
 from nilregret.slots.envelope import FiniteBayes
 from nilregret.theory.regret_bounds import ANTI_CONCENTRATION, sum_of_deviations_bound
 
@@ -413,3 +416,32 @@ def test_gp_ucb_keeps_its_promise():
         run = nr.simulate(nr.gp_ucb(domain, SE, noise=noise), env, rounds, seed=seed)
         kept += run.cumulative_regret[-1] <= promise
     assert kept >= 3
+
+
+@described
+@dataclass(frozen=True)
+class Wrong(nr.kernels.PointKernel):
+    fault: str
+
+    def __call__(self, A, B):
+        apart = np.abs(np.asarray(A) - np.asarray(B).T)
+        return {"negative": apart, "nan": np.nan * apart, "shape": apart[0]}[self.fault]
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"), [("negative", "no covariance"), ("nan", "not finite"), ("shape", "returned shape")]
+)
+def test_a_wrong_kernel_is_named_where_it_enters(fault, message):
+    kernel, arms = Wrong(fault), nr.Arms.grid(0, 1, 20)
+    for call in (
+        lambda: nr.information_gain(kernel, arms, 0.1, bound="realised"),
+        lambda: nr.theory.effective_dimension(kernel, arms, 0.1),
+        lambda: nr.theory.GreedyDesign(kernel, arms, 0.1),
+        lambda: nr.theory.Spectrum.of(kernel, arms, 0.1),
+        lambda: nr.gp_ucb(arms, kernel, noise=0.1),
+        lambda: nr.gp_ucb(nr.Box(0.0, 1.0), kernel, noise=0.1),
+    ):
+        with pytest.raises(InvalidInput, match=f"Wrong.*{message}.*check_kernel"):
+            call()
+    with pytest.raises(InvalidInput, match="lost in rounding"):
+        nr.information_gain(nr.SquaredExponential(0.2), np.ones((2, 1)), 1e-100, bound="realised")

@@ -35,7 +35,7 @@ from .._utils.checks import (
 )
 from ..domains.domain import Arms, Box, Space
 from ..errors import InvalidInput
-from ..kernels import ALL, Active, Kernel, Linear, check_kernel
+from ..kernels import ALL, Active, Kernel, Linear, check_covariance, check_kernel
 from ..kernels.factorization import pivoted_cholesky, tolerance
 from .choice import posterior_on_arms
 
@@ -43,6 +43,7 @@ LEAST_RIDGE = 1e-150  # least lambda of a spectrum, against overflow of the eige
 MOST_OBSERVATIONS = 10_000_000
 NEAR_GREEDY = 1.0 / (1.0 - math.exp(-1.0))  # largest ratio of gamma_T to the greedy gain (Nemhauser et al. 1978)
 TIES = 1e-10  # relative: the greedy arm must not depend on the rounding of an engine or machine
+SEEN = 16  # points on which a kernel is checked
 FIRST_ROOM = 256  # initial capacity for greedy points, doubled when it is used up
 BOUNDS = ("greedy", "spectral", "split", "sharp", "linear", "realised")
 
@@ -186,13 +187,20 @@ def effective_dimension(kernel: Kernel, points: Arms | npt.ArrayLike, regulariza
 
 def _kernel_matrix(kernel: Kernel, points: Arms | npt.ArrayLike) -> Array:
     rows = _finite(points).points
-    return kernel.between_arms(rows, ALL, ALL) if isinstance(points, Arms) else kernel(rows, rows)
+    matrix = kernel.between_arms(rows, ALL, ALL) if isinstance(points, Arms) else kernel(rows, rows)
+    check_covariance(kernel, matrix, len(rows))
+    return matrix
 
 
 def _realised(kernel: Kernel, points: Arms | npt.ArrayLike, regularization: float) -> float:
     matrix = _kernel_matrix(kernel, points)
-    # I + K / lambda is at least I, and so positive definite enough for its Cholesky factor.
-    factor = np.linalg.cholesky(np.eye(len(matrix)) + matrix / regularization)
+    try:  # I + K / lambda is at least I, unless rounding hides I.
+        factor = np.linalg.cholesky(np.eye(len(matrix)) + matrix / regularization)
+    except np.linalg.LinAlgError as error:
+        raise InvalidInput(
+            f"The gain of {shown(kernel)} is lost in rounding: `noise` is too small beside it, or it is no covariance.",
+            advice="Give more noise. `nilregret.testing.check_kernel` says what is wrong with a kernel of your own.",
+        ) from error
     return float(np.log(factor.diagonal()).sum())
 
 
@@ -203,6 +211,14 @@ def _finite(points: Any) -> Arms:
             "`space.grid(...)`), or use `information_gain_rate`."
         )
     return points if isinstance(points, Arms) else Arms(points)
+
+
+def _seen(kernel: Kernel, points: Any) -> Arms:
+    """Returns the points as arms, on some of which the kernel is a covariance."""
+    arms = _finite(points)
+    some = np.unique(np.linspace(0, len(arms.points) - 1, SEEN).astype(np.intp))
+    check_covariance(kernel, kernel.between_arms(arms.points, some, some), len(some))
+    return arms
 
 
 @final
@@ -227,7 +243,7 @@ class GreedyDesign:
     def __init__(self, kernel: Kernel, points: Arms | npt.ArrayLike, regularization: float) -> None:
         check_kernel("kernel", kernel)
         self.regularization = number("regularization", regularization, low=0.0, high=LARGEST_VARIANCE, open_low=True)
-        self._posterior = posterior_on_arms(_finite(points), kernel, self.regularization)
+        self._posterior = posterior_on_arms(_seen(kernel, points), kernel, self.regularization)
         self._known = 0
         self._order = np.zeros(FIRST_ROOM, dtype=np.intp)
         self._gains = np.zeros(FIRST_ROOM + 1)  # gains of the first 0, 1, 2, ... points
@@ -328,7 +344,7 @@ class Spectrum:
         It takes O(N r^2) if the kernel matrix has low rank r, and O(N^3) otherwise.
         """
         check_kernel("kernel", kernel)
-        arms = _finite(points).points
+        arms = _seen(kernel, points).points
         size = number("regularization", regularization, low=0.0, open_low=True)
         tol = tolerance(kernel.arm_variances(arms), size)
         factor = pivoted_cholesky(kernel, arms, tol=tol, max_rank=len(arms) // 4)

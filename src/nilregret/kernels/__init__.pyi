@@ -6,6 +6,7 @@ from .base import Hyperparameter as Hyperparameter
 from .base import Kernel as Kernel
 from .base import PointKernel as PointKernel
 from .base import Pullback as Pullback  # not listed
+from .base import check_covariance as check_covariance  # not listed
 from .base import check_kernel as check_kernel  # not listed
 from .combined import Active as Active
 from .combined import Multiplied as Multiplied

@@ -37,6 +37,7 @@ from ..errors import InvalidInput
 STEP = 1e-5  # relative step of central differences, for which truncation and rounding are about equal
 LARGE = 2**14  # numbers in points, from which a copy takes longer than a check
 FEW = 16  # distances that are computed before the import of SciPy's function would pay
+ROUGH = 1e-8  # Share of the largest covariance that is rounding.
 BLOCK = 32  # rows whose covariances are computed together for their variances
 
 Covariance = Callable[[Array, Array], Array]
@@ -494,6 +495,29 @@ def check_kernel(name: str, value: object) -> None:
             f"`{name}` is {shown(value)}, which cannot be told from others ({error}). A kernel of your own is a frozen "
             "dataclass of numbers and tuples: make tuples of lists and arrays in its `__post_init__`."
         ) from error
+
+
+def check_covariance(kernel: object, K: Array, count: int) -> None:
+    """Raises `InvalidInput` unless the matrix of a kernel at `count` points is a covariance, up to rounding."""
+    fault, advice = "", ""
+    if np.shape(K) != (count, count):
+        fault = f"returned shape {np.shape(K)} for {many(count, 'point')}: it must be ({count}, {count})."
+    elif not np.isfinite(K).all():
+        fault = (
+            "is not finite on this domain: usually its lengthscales or scales and the coordinates are too many powers "
+            "of ten apart for floats."
+        )
+        advice = "Use other units for the coordinates, or other lengthscales. "
+    elif not _is_covariance(K[:BLOCK, :BLOCK]):
+        fault = "is no covariance: its matrix is not symmetric, or has a negative eigenvalue."
+    if fault:
+        advice += "Of a kernel of your own, `nilregret.testing.check_kernel` says what is wrong."
+        raise InvalidInput(f"The kernel {shown(kernel)} {fault}", advice=advice)
+
+
+def _is_covariance(K: Array) -> bool:
+    size = float(np.abs(K).max(initial=0.0)) or 1.0
+    return bool((np.abs(K - K.T) <= ROUGH * size).all() and (np.linalg.eigvalsh(K / size) >= -ROUGH * len(K)).all())
 
 
 def scale_number(value: object) -> float:

@@ -13,7 +13,7 @@ from .._utils.numerals import exact, numeral
 from ..domains.domain import Arms, D, Domain, check_domain, enclosing_box, sides
 from ..domains.search.boxes import PointSearch
 from ..errors import InvalidInput
-from ..kernels import Kernel, check_kernel
+from ..kernels import Kernel, check_covariance, check_kernel
 from ..slots.by_name import SLOTS, check_part, chosen, part_of, parts_for_constraints
 from ..slots.constraints import Constraints, objective_names
 from ..slots.envelope import Confidence, Window
@@ -374,19 +374,16 @@ def check_model(domain: Domain, context: Domain | None, kernel: Kernel) -> None:
     if isinstance(domain, Arms) and context is None:
         corners = np.concatenate([domain.points.argmin(axis=0), domain.points.argmax(axis=0)])
         with np.errstate(all="ignore"):
-            K, variances = kernel.between_arms(domain.points, corners, corners), kernel.arm_variances(domain.points)
+            check_covariance(kernel, kernel.between_arms(domain.points, corners, corners), len(corners))
+            variances = kernel.arm_variances(domain.points)
     else:
-        row = np.zeros((1, domain.dimension + (0 if context is None else context.dimension)))
-        kernel.input_gradient(row, row, np.ones((1, 1)))  # continuous domains are searched by gradients
         ends = enclosing_box(domain, context)
         with np.errstate(all="ignore"):
             K = kernel(*[np.stack([ends.lower, ends.upper])] * 2)
+        check_covariance(kernel, K, 2)
         variances = K.diagonal()
-    if not np.isfinite(K).all():
-        raise InvalidInput(
-            "The kernel is not finite between the ends of the domain: its lengthscales or scales and the coordinates "
-            "are too many powers of ten apart for floats. Use other units for the coordinates, or other lengthscales."
-        )
+        row = np.zeros((1, ends.dimension))
+        kernel.input_gradient(row, row, np.ones((1, 1)))  # continuous domains are searched by gradients
     if not float(variances.max()) <= LARGEST_PRIOR:
         raise InvalidInput(
             f"The prior variance reaches {numeral(float(variances.max()))} on this domain, beyond "
