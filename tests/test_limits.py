@@ -11,7 +11,9 @@ from click.testing import CliRunner
 
 import nilregret as nr
 from nilregret.__main__ import main
+from nilregret.algorithms.baselines.oco import bandit_oco
 from nilregret.errors import InvalidInput, NoRegretError, TrialError
+from nilregret.tuning.open_study import check_constraint_count
 from nilregret.tuning.outcome import constraint_reader
 from nilregret.tuning.toml.config import load
 
@@ -178,6 +180,9 @@ def test_a_policy_and_limits_must_agree():
     )
     with pytest.raises(InvalidInput, match=r"constraints=nr\.Safe\(count=1\)"):
         tuned(policy=safe)
+    scripted = bandit_oco(nr.Box([0, 0], [1, 1]), step=0.1, constraints=2)
+    with pytest.raises(InvalidInput, match=r"constraints=nr\.EveryRound\(count=1\)"):
+        check_constraint_count(scripted, constraint_reader(["latency <= 50"]))
     with pytest.raises(InvalidInput, match="say with `constraints=` where they come from"):
         nr.maximize(served, SPACE, trials=2, policy=policy)
     with pytest.raises(InvalidInput, match="A function in `constraints` cannot be called"):

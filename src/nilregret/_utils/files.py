@@ -56,14 +56,14 @@ def check_place(what: str, path: str | Path, endings: Sequence[str] = ()) -> Pat
         listed = "one of " * (len(endings) > 1) + ", ".join(endings)
         raise InvalidInput(f"The {what} {shown(str(path))} must end in {listed}.")
     try:
-        folder, taken, there = kind_of(place.parent) == stat.S_IFDIR, kind_of(place) == stat.S_IFDIR, kind_of(place) > 0
+        folder, kind = kind_of(place.parent), kind_of(place)
     except (OSError, ValueError) as error:  # A path with a NUL is a `ValueError`.
         why = getattr(error, "strerror", None) or error
         raise InvalidInput(f"The {what} {shown(str(path))} cannot be written: {why}.") from error
-    if not folder:
+    if folder != stat.S_IFDIR:
         raise InvalidInput(f"The {what} goes to the folder {str(place.parent)!r}, which does not exist: make it first.")
-    if taken or not os.access(place if there else place.parent, os.W_OK):
-        why = "it is a folder" if taken else "permission denied"
+    if kind == stat.S_IFDIR or not os.access(place if kind else place.parent, os.W_OK):
+        why = "it is a folder" if kind == stat.S_IFDIR else "permission denied"
         raise InvalidInput(f"The {what} {shown(str(path))} cannot be written: {why}.")
     return place
 

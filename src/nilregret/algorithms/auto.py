@@ -425,8 +425,9 @@ def _counts_all(regret: str | None, context: Domain | None, reward: object, cost
 
 def _noise_of(kind: KnownReward | None, noise: float | None, answers: str) -> float | None:
     """Returns the noise given, or that of clicks if a yes alone is told: it is always 1, in which a fit finds none."""
-    silent = kind is not None and kind.clicks and answers in ("silent no", "unknown")
-    return kind.noise if noise is None and kind is not None and silent else noise
+    if noise is None and kind is not None and kind.clicks and answers in ("silent no", "unknown"):
+        return kind.noise
+    return noise
 
 
 def _checked(

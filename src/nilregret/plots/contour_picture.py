@@ -12,6 +12,7 @@ import numpy as np
 from .._utils.checks import Array, integer
 from .._utils.files import check_picture
 from .._utils.numerals import numeral
+from ..domains.conditions import Mask
 from ..domains.domain import Arms
 from ..domains.parameters import Choice
 from ..errors import InvalidInput
@@ -27,7 +28,7 @@ from .base import BAND_LABELS
 from .curves_picture import stopped_marks, stopped_of
 from .drawing import draw
 from .scene import Axis, Boxes, Heat, Mark, Panel, Picture, Points
-from .slices_picture import MOST_SEEN, Mask, name_of_unlikely, runs_of, unlikely
+from .slices_picture import MOST_SEEN, name_of_unlikely, runs_of, unlikely
 from .source import Source, chosen_axes, introduced, numbers_drawn, study_of, through_of
 from .ticks import fenced
 

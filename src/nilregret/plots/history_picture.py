@@ -13,6 +13,7 @@ import numpy.typing as npt
 from .._utils.checks import Array, IndexArray, many
 from .._utils.files import check_picture
 from .._utils.numerals import numeral
+from ..domains.conditions import Mask
 from ..errors import InvalidInput, TrialError
 from ..storage.record import Trial
 from ..study.best import without_violation
@@ -45,8 +46,6 @@ MOST, COLUMNS = 800, 200  # Values that are drawn one by one. Of more, quantiles
 GROWTH = 0.01  # Share of the volume that counts as progress.
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)  # Quantiles of values that share a column.
 MOST_FAILED = 500  # Failed trials that are drawn.
-
-Mask = npt.NDArray[np.bool_]
 
 
 class Told(NamedTuple):

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-import numpy.typing as npt
 
 from .._utils.checks import Array
 from .._utils.dataclass import dataclass, replace
 from .._utils.files import check_picture
 from .._utils.numerals import numeral
+from ..domains.conditions import Mask
 from ..domains.domain import Arms
 from ..domains.parameters import Choice, Int
 from ..errors import InvalidInput
@@ -34,7 +34,6 @@ from .scene import Axis, Band, Boxes, Line, Mark, Panel, Picture, Points
 from .source import Source, chosen_axes, has_single_best, introduced, numbers_drawn, standing, study_of, through_of
 from .ticks import beyond, fenced, padded
 
-Mask = npt.NDArray[np.bool_]
 IN_A_ROW = 3
 COUNT = 81  # Points along a real parameter.
 LEVELS = (0.025, 0.1, 0.25, 0.5, 0.75, 0.9, 0.975)

@@ -242,10 +242,10 @@ def file_of(url: object, *, make: bool) -> Path:
     """
     path = Path(_path_in(url))
     try:
-        folder, there = kind_of(path.parent) == stat.S_IFDIR, kind_of(path)
+        folder, there = kind_of(path.parent), kind_of(path)
     except OSError as error:
         raise InvalidInput(f"`storage` {shown(url)} cannot be used: {error.strerror}. Choose another name.") from error
-    if not folder:
+    if folder != stat.S_IFDIR:
         raise InvalidInput(f"`storage` is in the folder {str(path.parent)!r}, which does not exist: make it first.")
     if not there and any(each in path.name for each in (".db#", ".sqlite#", ".sqlite3#")):
         file, _, name = str(url).rpartition("#")

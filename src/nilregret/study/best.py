@@ -245,18 +245,25 @@ def has_budget(policy: AnyPolicy) -> bool:
     return has_channels(policy) and on_average(policy)
 
 
-def keeping(policy: AnyPolicy, state: AnyState, answered: list[Trial], *, exact: bool = False) -> list[Trial]:
+def keeping(policy: AnyPolicy, state: AnyState, answered: list[Trial]) -> list[Trial]:
     """Returns the answered trials whose points satisfy the constraints, each under its own context.
 
     The mean of the values told at a point is at most 0. One noisy value proves little, so the posterior mean must agree
-    where it does at some point, unless values are exact. Under a budget on average the mean counts, and so the
-    posterior mean alone.
+    where it does at some point. Under a budget on average the mean counts, and so the posterior mean alone.
 
     Raises:
         TrialError: there is none.
     """
-    answered = answered if has_budget(policy) else satisfying(answered)
-    inside = None if exact else state.inside(answered)
+    return believed(policy, state, answered if has_budget(policy) else satisfying(answered))
+
+
+def believed(policy: AnyPolicy, state: AnyState, answered: list[Trial]) -> list[Trial]:
+    """Returns the trials at whose points posterior means satisfy the constraints, or all if there are none (`keeping`).
+
+    Raises:
+        TrialError: there is none under a budget on average.
+    """
+    inside = state.inside(answered)
     if has_budget(policy) and inside is not None and not inside.any():
         raise TrialError(
             "At no point tried is the expected use within the budget, as far as is known, so there is no best one. Go "

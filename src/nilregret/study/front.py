@@ -14,7 +14,7 @@ from ..policy.state import State
 from ..slots.objective import satisfying
 from ..storage.record import Trial
 from ..theory.fronts import hypervolume, non_dominated, reference_point
-from .best import answered_trials, is_noisy, keeping, told_front, uses_at, within_limits
+from .best import answered_trials, believed, is_noisy, told_front, uses_at, within_limits
 from .direction import AnyPolicy, AnyState, Goal, goals_in, signs_of, told_envelope
 
 TINY = 1e-300  # Against a division by zero.
@@ -185,13 +185,12 @@ def compared(policy: AnyPolicy, state: State, trials: Iterable[Trial]) -> tuple[
 
 def _eligible(policy: AnyPolicy, state: State, trials: Iterable[Trial]) -> tuple[list[Trial], list[Trial], list[Trial]]:
     """Returns the answered trials that satisfy constraints as told, those that may be on the front, and one a point."""
-    told: list[Trial] = []
     try:
         told = answered = within_limits(policy, answered_trials(state, trials))
         if policy.constraint_count:
             exact = cast(Any, policy).constraints.exact and not is_noisy(answered)
             told = satisfying(answered)
-            answered = keeping(policy, state, answered, exact=exact)
+            answered = told if exact else believed(policy, state, told)
     except TrialError:
         told = answered = []
     return told, answered, list({trial.point.tobytes(): trial for trial in reversed(answered)}.values())[::-1]

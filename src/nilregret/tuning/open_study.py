@@ -20,7 +20,7 @@ from ..slots.explore import within_time
 from ..slots.fidelity import Fidelity
 from ..slots.pruning import Never, Pruning
 from ..study.definition import differing, listed, same_values
-from ..study.direction import AnyPolicy, Goal, check_policy, paid_by, setting_of
+from ..study.direction import AnyPolicy, Goal, check_policy, has_channels, paid_by, setting_of
 from ..study.pruning import pruning_of
 from ..study.stored import space_now
 from ..study.study import Study
@@ -159,8 +159,7 @@ def check_constraint_count(policy: AnyPolicy, reader: ConstraintReader) -> None:
             f"`policy` needs {many(policy.constraint_count, 'constraint value')} with each answer, and the objective "
             "gives one number: say with `constraints=` where they come from, such as constraints=['latency <= 50']."
         )
-    part = getattr(policy, "constraints", None)
-    rule = "EveryRound" if part is None else type(part).__name__
+    rule = type(policy.constraints).__name__ if has_channels(policy) else "EveryRound"
     raise InvalidInput(
         f"The objective has {many(reader.count, 'constraint')}, and `policy` takes {policy.constraint_count}: make "
         f"it with constraints=nr.{rule}(count={reader.count}), or leave `policy` out. (A study on record has the "
