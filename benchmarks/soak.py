@@ -19,7 +19,6 @@ from signal import SIGINT, SIGQUIT
 import bench
 from benchmarks.soak_parts import events, judged, promises, traffic, watched
 from benchmarks.soak_parts.day import SPEED, Day
-from benchmarks.soak_parts.events import SQLITE
 from benchmarks.soak_parts.house import DATABASE, House
 
 import nilregret as nr
@@ -67,14 +66,12 @@ def calm(house, crowd):
     """Plays the last quarter, in which processes count all that callers are told. Returns what they count otherwise."""
     day = house.day
     day.wait_until(LAST)
-    own = {study: ledger for study, ledger in day.ledgers.items() if study != SQLITE}
     with day.quiet(crowd):
-        before, known = [watched.metrics(port) for port in house.ports], judged.acknowledged(own)
+        before, known = [watched.metrics(port) for port in house.ports], judged.acknowledged(day.own)
     day.wait_until(1.0 if day.at < 0.9 else day.at + 0.25)
     with day.quiet(crowd):
-        own = {study: ledger for study, ledger in day.ledgers.items() if study != SQLITE}
         found = judged.since(before, [watched.metrics(port) for port in house.ports])
-        due = {key: count - known.get(key, 0.0) for key, count in judged.acknowledged(own).items()}
+        due = {key: count - known.get(key, 0.0) for key, count in judged.acknowledged(day.own).items()}
         day.stop.set()
     due = {key: count for key, count in due.items() if count}
     wrong = [
@@ -101,7 +98,7 @@ def fresh_memory(house):
     """Returns MB of a new process that has opened all studies."""
     server = house.services["new"] = house.service(house.url)
     server.begin()
-    for study in house.day.ledgers.keys() - {SQLITE} | {"hill"}:
+    for study in house.day.own.keys() | {"hill"}:
         judged.exports(server.port, study)
     watched.metrics(server.port)
     found = watched.sampled(server, house.day).memory

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from .clock import hastened
 
+SQLITE = "shop of format 1"  # the one study that is not on PostgreSQL
 SPEED = 24.0  # simulated seconds in a real one: 8 hours in 20 minutes
 
 
@@ -58,6 +59,11 @@ class Day:
     def at(self):
         """The share of the day that is over."""
         return (time.monotonic() - self._start) / self.seconds
+
+    @property
+    def own(self):
+        """The ledgers until now of the studies on PostgreSQL, by study."""
+        return {study: ledger for study, ledger in list(self.ledgers.items()) if study != SQLITE}
 
     def wait_until(self, share):
         """Waits until so much of the day is over."""

@@ -19,12 +19,12 @@ from tests.format1.tables import FOLDER, restored
 
 import nilregret as nr
 
+from .day import SQLITE
 from .house import DATABASE
 from .traffic import OLDER, Caller, wait_for
 
 DECISIONS = json.loads((FOLDER / "decisions.json").read_text())
 QUICK = ("contexts", "space", "delayed")  # kinds of format 1 where there is little time
-SQLITE = "shop of format 1"
 
 
 def kill(house, name):
@@ -74,7 +74,7 @@ def dumped(house, database):
 
 def copied(house, copies):
     """A copy of the database in use is restored beside it. It has what was acknowledged before it was begun."""
-    before = {study: len(ledger.asked) for study, ledger in house.day.ledgers.items() if study != SQLITE}
+    before = {study: len(ledger.asked) for study, ledger in house.day.own.items()}
     place, name = dumped(house, DATABASE), f"copy{len(copies)}"
     house.postgres.execute(f"CREATE DATABASE {name}")
     house.program("psql", "-q", "-v", "ON_ERROR_STOP=1", "-d", name, "-f", str(place))

@@ -3,7 +3,8 @@
 import json
 
 from . import judged, watched
-from .events import DECISIONS, SQLITE
+from .day import SQLITE
+from .events import DECISIONS
 
 STATE = 7.0  # MB that an open study on a continuous space may keep beyond what a new process needs for its record
 SLOWER = 2.0  # times the processor time of a request in the first quarter
@@ -13,7 +14,7 @@ MORE = {"files": 8, "threads": 8}  # in the second half of the life of a process
 def of_records(house):
     """Yields rows: what is on record, what services count and signal."""
     day, secret = house.day, DECISIONS["service"]["secret"]
-    own = {study: ledger for study, ledger in day.ledgers.items() if study != SQLITE}
+    own = day.own
     wrong = []
     for study, ledger in own.items():
         lines = judged.exports(house.ports[0], study)

@@ -61,13 +61,13 @@ class Caller(threading.Thread):
         self.day.heard.append((self.day.at, self._name, "steps" if operation.isdigit() else operation, seconds))
 
     def _begin(self):
-        """Makes the study of this part of the day."""
+        """Makes the study of this part of the day, which has a ledger from its acknowledgement on."""
         part = min(int(PARTS * self.day.at), PARTS - 1)
         study = f"{self._name}-{part}" if self.kind.anew else self._name
         if study != self.study:
-            self.study, self.ledger, self.due = study, self.day.ledgers[self._ledger or study], []
             if self.kind.body is not None:
                 self.http.until("PUT", f"/v1/studies/{study}", self.kind.body, (200, 201))
+            self.study, self.ledger, self.due = study, self.day.ledgers[self._ledger or study], []
 
     def send(self, method, where, body, wanted, key=None):
         """Returns the reply, which a second request must get as well."""
