@@ -417,6 +417,8 @@ def test_of_a_budget_the_best_point_is_one_that_keeps_it_in_the_mean():
     assert under.mix(context=[0.0]).shares.tolist() == [1.0]
     with pytest.raises(InvalidInput, match="context"):
         under.mix()
+    with pytest.raises(TrialError, match=r"`mix` is for one objective.*`front\(\)`"):
+        nr.Study(nr.auto(ARMS, objectives=("a", "b"))).mix()
 
 
 def test_arms_at_one_point_share_what_was_told_of_it():

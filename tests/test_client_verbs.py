@@ -28,7 +28,6 @@ LEFT_OUT = {
         "the dashboard shows them; `explain` says what counted for a decision",
     ),
     "budgets": "`explain` has those of a decision, and the dashboard shows them with it",
-    "mix": "shares over all points tried, which the dashboard and `nilregret show` say",
     "probabilities": "a decision has its own, and `evaluate` reads the log",
     **dict.fromkeys(["arm_changes", "changes"], "`events` has them, among those of trials"),
     "goal": "`status` has it, and the objectives by name",
@@ -144,6 +143,27 @@ def test_parameters_that_count_for_some_only_under_contexts_and_limits(url):
     assert local.infeasible(context=context) is None
     with pytest.raises(nr.errors.InvalidInput, match="has no posterior of the constraints"):
         Client(url).create("no limits", nr.auto(nr.Arms.grid(0, 1, 3))).feasible()
+
+
+def test_the_points_that_earn_most_together(url):
+    arms, kernel = nr.Arms.grid(0, 1, 5), nr.Matern(2.5, 0.3)
+    policy = nr.gp_ucb(arms, kernel, noise=0.1, context=nr.Arms([0.0, 1.0]), constraints=nr.OnAverage(noise=0.1))
+    remote, local = Client(url).create("mixed", policy, goal="minimize"), nr.Study(policy, goal="minimize")
+    for study in (remote, local):
+        with pytest.raises(nr.errors.TrialError, match="answered"):
+            study.mix(context=[1.0])
+        for arm in range(5):
+            study.add(arm if study is remote else arms.points[arm], -((arm / 4) ** 2), context=[1.0],
+                      constraints=[arm / 4 - 0.4])  # fmt: skip
+    there, here = remote.mix(context=[1.0]), local.mix(context=[1.0])
+    assert len(here.trials) == 2
+    assert [each.number for each in there.decisions] == [each.number for each in here.trials]
+    assert (there.shares, there.reward, there.use) == (here.shares.tolist(), here.reward, here.use.tolist())
+    with pytest.raises(nr.errors.InvalidInput, match="context"):
+        remote.mix()
+    plain = Client(url).create("no budget", nr.auto(arms))
+    with pytest.raises(nr.errors.InvalidInput, match=r"this policy has none\. `study\.best\(\)` is its best decision"):
+        plain.mix()
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,8 @@ NO_REQUESTS = [
     ("GET", "day/feasible?points=[[0.3]]", None, 422, "context"),
     ("GET", "arms/best?context=[1]", None, 422, "context"),
     ("GET", "arms/best", None, 409, None),
+    ("GET", "arms/mix", None, 422, None),
+    ("GET", "arms/mix?context=[1]", None, 422, "context"),
     ("GET", "arms/explain/999", None, 404, "number"),
     ("GET", "arms/explain/0?draws=-1", None, 422, "draws"),
     ("GET", "arms/events?after=x", None, 422, "after"),

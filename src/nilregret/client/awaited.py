@@ -129,6 +129,7 @@ class AsyncRemoteStudy:
     predict = _awaited(RemoteStudy.predict)
     bounds = _awaited(RemoteStudy.bounds)
     best = _awaited(RemoteStudy.best)
+    mix = _awaited(RemoteStudy.mix)
     front = _awaited(RemoteStudy.front)
     front_values = _awaited(RemoteStudy.front_values)
     hypervolume = _awaited(RemoteStudy.hypervolume)

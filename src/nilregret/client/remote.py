@@ -487,6 +487,10 @@ class RemoteStudy:
         """
         return self._session.get(f"{self.path}/best", m.DecisionInFull, context=context, weights=weights)
 
+    def mix(self, *, context: Context = None) -> m.Mix:
+        """Returns the decisions whose points earn most together within a budget on average (see `Study.mix`)."""
+        return self._session.get(f"{self.path}/mix", m.Mix, context=context)
+
     def front(self) -> list[m.DecisionInFull]:
         """Returns the decisions that no other beats, of several objectives: the best of each objective first."""
         return self.front_values().decisions

@@ -503,7 +503,7 @@ class Queries(Generic[D]):
 
         Raises:
             InvalidInput: the policy has no `nr.OnAverage`.
-            TrialError: no trial has been answered, or no mix keeps the budgets.
+            TrialError: no trial has been answered, no mix keeps the budgets, or there are several objectives.
 
         >>> import nilregret as nr
         >>> arms, budget = nr.Arms.grid(0, 1, 2), nr.OnAverage(noise=0.01)
@@ -516,11 +516,12 @@ class Queries(Generic[D]):
         """
         from .front import mix_of
 
+        check_one_objective(self.policy, "mix")
         if not has_budget(self.policy):
             raise InvalidInput(
                 "Only a budget that holds on average is kept by a mix of points, and this policy has none.",
-                advice="`best()` is the point to play every time.",
-            )
+                advice="`best()` is the point to play every time.", topic="one",
+            )  # fmt: skip
         trials, seen = self._compared(self.inputs.context(context))
         key = "mix", b"" if seen is None else seen.tobytes()
 

@@ -21,10 +21,10 @@ from ...study.study import Study
 from ...study.transaction import Transaction
 from ...study.visits import asked_of
 from ..auth.tokens import OPERATOR, of_others, stored_name
-from ..watch.audit import audited, entries, note_writing
+from ..watch.audit import AuditEntry, audited, entries, note_writing
 from ..wire import change_messages as c
 from ..wire.decision_ids import IdempotentRequest
-from ..wire.messages import NEW_PATTERN, AuditEntry, Reply, Request
+from ..wire.messages import NEW_PATTERN, Reply, Request
 from ..wire.problems import Problem, about
 from ..wire.settings import Limits
 from ..work.study_notes import StudyNotes, as_trial_note, change_study

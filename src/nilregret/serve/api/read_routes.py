@@ -58,10 +58,15 @@ class ChannelQuery(PointsQuery, frozen=True):
     channel: Annotated[int, Meta(ge=0, description="0 for the reward, j for constraint j.")] = 0
 
 
-class BestQuery(Query, frozen=True):
-    """A context, and weights of several objectives."""
+class ContextQuery(Query, frozen=True):
+    """A context."""
 
     context: Annotated[str | None, Meta(description="JSON: numbers, or parameters by name.")] = None
+
+
+class BestQuery(ContextQuery, frozen=True):
+    """A context, and weights of several objectives."""
+
     weights: Annotated[str | None, Meta(description="JSON: the weight of each objective, by name or in order.")] = None
 
 
@@ -245,6 +250,19 @@ async def front(service: Service, request: ParsedRequest) -> ASGIApp:
     return json_of(await worker.read(seen))
 
 
+async def mix(service: Service, request: ParsedRequest) -> ASGIApp:
+    """Returns the decisions whose points earn most together while the budgets hold on average."""
+    worker, context = await request.worker(service), _json("context", request.query.context)
+
+    def seen(study: Study) -> m.Mix:
+        about("context", study.inputs.context, context)
+        found = study.mix(context=context)
+        decisions = in_full(service, worker, [trial.number for trial in found.trials])
+        return m.Mix(decisions, found.shares.tolist(), found.reward, found.use.tolist())
+
+    return json_of(await worker.read(seen))
+
+
 async def explain(service: Service, request: ParsedRequest) -> ASGIApp:
     """Returns why a decision was made."""
     worker, number = await request.worker(service), request.path["number"]
@@ -381,6 +399,10 @@ READ_OPERATIONS = [
               summary="The decisions that no other beats, of several objectives.",
               text="By posterior means, with intervals, and the volume that they dominate.", handler=front,
               query=FrontQuery, answers={200: ResponseInfo("The front.", m.Front)}),
+    Operation(method="GET", path=f"{STUDY}/mix", name="mix",
+              summary="The decisions whose points earn most together within a budget on average.",
+              text="By posterior means. Of studies whose constraints hold on average.", handler=mix, query=ContextQuery,
+              answers={200: ResponseInfo("The decisions, and the share of each.", m.Mix)}),
     Operation(method="GET", path=STUDY + "/explain/{number:int}", name="explain", summary="Say why it was decided so.",
               text="Recomputed from the record of what had happened before, which costs a replay of it.",
               handler=explain, query=ExplainQuery, answers={200: ResponseInfo("Why.", ("application/json",))}),

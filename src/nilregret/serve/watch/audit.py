@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from ...storage import StoredStudy
 from ...study.definition import objectives_of
 from ...study.transaction import Transaction
 from ..auth.tokens import Caller
-from ..wire.messages import AuditEntry
+from ..wire.messages import Reply
 from ..wire.problems import problem_of
 from ..work.workers import Change, NotesStorage, StudyWorker
 
@@ -24,6 +25,16 @@ R = TypeVar("R")
 PREFIX = "audit:"
 DONE = "done"
 LONGEST = 2000  # characters of a value in an entry
+
+
+class AuditEntry(Reply, frozen=True):
+    """An action by hand, or a change by an admin."""
+
+    at: float
+    token: Annotated[str | None, Meta(description="Id of the caller's token; null before there was one.")]
+    action: str
+    arguments: dict[str, Any]
+    outcome: Annotated[str | None, Meta(description="null: not known, since the server ended or stopped waiting.")]
 
 
 def note_writing(notes: Mapping[str, str]) -> Change:

@@ -570,6 +570,15 @@ class Front(Reply, frozen=True):
     left_out: Annotated[list[int], Meta(description="Numbers of those that no other beats as told, left out as noise.")]
 
 
+class Mix(Reply, frozen=True):
+    """The decisions whose points earn most together while each budget holds on average: the largest share first."""
+
+    decisions: list[DecisionInFull]
+    shares: Annotated[list[float], Meta(description="Of the rounds, for each decision's point; in sum 1.")]
+    reward: Annotated[float, Meta(description="Mean reward of a round, by posterior means.")]
+    use: Annotated[list[float], Meta(description="Mean value of each constraint in a round: at most 0.")]
+
+
 class Feasibility(Reply, frozen=True):
     """The probability that each point satisfies all constraints."""
 
@@ -609,13 +618,3 @@ class Health(Reply, frozen=True):
     """The health of the service."""
 
     ok: bool
-
-
-class AuditEntry(Reply, frozen=True):
-    """An action by hand, or a change by an admin."""
-
-    at: float
-    token: Annotated[str | None, Meta(description="Id of the caller's token; null before there was one.")]
-    action: str
-    arguments: dict[str, Any]
-    outcome: Annotated[str | None, Meta(description="null: not known, since the server ended or stopped waiting.")]

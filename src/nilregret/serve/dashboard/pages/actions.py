@@ -19,8 +19,8 @@ from ....errors import InvalidInput, NoRegretError
 from ....storage import Storage
 from ....study.study import Study
 from ...auth.tokens import token_store
-from ...watch.audit import audited, entries
-from ...wire.messages import AuditEntry, segment
+from ...watch.audit import AuditEntry, audited, entries
+from ...wire.messages import segment
 from ...wire.problems import Problem, problem_of
 from ...work.workers import StudyWorker
 from ..rendering import DID, caller_of, page
