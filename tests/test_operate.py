@@ -561,7 +561,20 @@ def test_what_ends_a_command_prints_no_traceback(oven, monkeypatch, error, code,
     assert ("What was recorded is not lost." in ended.stderr) == bool(words)
     assert len(data("trials", *oven)) == 1
     monkeypatch.setenv("NILREGRET_TRACEBACK", "1")
-    assert ("in end" in CliRunner().invoke(main, ["ask", *oven]).stderr) == bool(words)
+    traced = CliRunner().invoke(main, ["ask", *oven]).stderr
+    assert ("in end" in traced) == bool(words)
+    assert "NILREGRET_TRACEBACK" not in traced
+
+
+def test_help_on_a_full_disk_prints_no_traceback(monkeypatch):
+    def end(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.delenv("NILREGRET_TRACEBACK", raising=False)
+    monkeypatch.setattr("click.decorators.echo", end)
+    ended = CliRunner().invoke(main, ["--help"])
+    assert (ended.exit_code, ended.stdout) == (4, "")
+    assert ended.stderr.startswith("Error: `nilregret` could not read or write: OSError: [Errno 28]")
 
 
 @pytest.mark.parametrize("reward", ["nan", "inf", "-inf", "1e200"])

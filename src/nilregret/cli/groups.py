@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, final
 
 import click
@@ -172,32 +173,49 @@ class Crash(click.ClickException):
 
     exit_code = STORAGE_FAILED
 
-    def __init__(self, command: str, error: Exception) -> None:
+    def __init__(self, command: str, error: Exception, *, traced: bool) -> None:
         what = "could not read or write" if isinstance(error, OSError) else "crashed"
+        how = "" if traced else f" Run the command again with {TRACEBACK}=1 set to see the traceback."
         super().__init__(
-            f"`nilregret {command}` {what}: {exception_text(error)}\n"
-            f"What was recorded is not lost. Run the command again with {TRACEBACK}=1 set to see the traceback."
+            f"`{f'nilregret {command}'.strip()}` {what}: {exception_text(error)}\nWhat was recorded is not lost.{how}"
         )
+
+
+@contextmanager
+def _crashing(command: Callable[[], str | None]) -> Iterator[None]:
+    """Ends crashes, interrupts and full disks within a block without a traceback.
+
+    Args:
+        command: returns the name of the command, if it is known by then.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    except (click.ClickException, click.Abort, click.exceptions.Exit):
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.EPIPE:  # Click ends in silence.
+            raise
+        traced = bool(os.environ.get(TRACEBACK))
+        if traced:
+            traceback.print_exception(error)
+        raise Crash(command() or "", error, traced=traced) from error
 
 
 @final
 class Commands(click.Group):
     """A group whose help lists commands by what they are for, each with examples."""
 
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Returns the context of the command line. Options such as --help print here."""
+        with _crashing(lambda: None):
+            return super().make_context(*args, **extra)
+
     def invoke(self, ctx: click.Context) -> Any:
-        """Runs the command. Crashes, interrupts and full disks end it without a traceback."""
-        try:
+        """Runs the command."""
+        with _crashing(lambda: ctx.invoked_subcommand):
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            raise SystemExit(130) from None
-        except (click.ClickException, click.Abort, click.exceptions.Exit):
-            raise
-        except Exception as error:
-            if isinstance(error, OSError) and error.errno == errno.EPIPE:  # Click ends in silence.
-                raise
-            if os.environ.get(TRACEBACK):
-                traceback.print_exception(error)
-            raise Crash(ctx.invoked_subcommand or "", error) from error
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
         """Adds a command, and its examples to its help."""
