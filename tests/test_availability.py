@@ -56,7 +56,8 @@ def test_a_point_means_every_arm_that_is_there():
         ({"among": [True, False]}, "2 truth values for 12 arms"),
         ({"among": [[0.03]]}, "is not one of the arms"),
         ({"among": [[1], [2, 3]]}, "different lengths"),
-        ({"among": ["first"]}, "not an array of numbers"),
+        ({"among": ["first"]}, "^`among` is not an array of numbers"),
+        ({"exclude": [[0.0, 1.0]]}, "^`exclude` has 2 columns"),
     ],
 )
 def test_errors_say_what_is_wrong_and_record_nothing(given, words):
@@ -64,6 +65,14 @@ def test_errors_say_what_is_wrong_and_record_nothing(given, words):
     with pytest.raises(nr.errors.InvalidInput, match=words):
         study.ask(**given)
     assert len(study.trials) == 0
+
+
+def test_errors_about_named_arms_and_contexts_name_the_argument():
+    grid = nr.Space(x=nr.Float(0, 1)).grid(3)
+    with pytest.raises(nr.errors.InvalidInput, match=r"^`among` is"):
+        nr.Study(nr.gp_ucb(grid, SE, noise=0.1)).ask(among=[[0.5]])
+    with pytest.raises(nr.errors.InvalidInput, match=r"^`context` is not an array of numbers"):
+        nr.Study(nr.gp_ucb(ARMS, SE, context=nr.Arms([0.0, 1.0]), noise=0.1)).ask(context=["noon"])
 
 
 def test_boxes_take_points_and_no_exclusions():

@@ -553,23 +553,24 @@ class Arms:
         Raises:
             InvalidInput: a point is no arm, to 1e-9 of the arms' extent.
         """
+        return self._index("points", points)
+
+    def inside(
+        self, name: str, points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]
+    ) -> Array:  # fmt: skip
+        """Returns the arms' own points `(n, d)` for points that are arms (see `index`)."""
+        return np.asarray(self.points[self._index(name, points)])
+
+    def _index(self, name: str, points: Any) -> IndexArray:
         named = named_points(points, columns=self.space is not None)
         if named is not None:
             if self.space is None:
                 raise InvalidInput("These arms have no named parameters: give points, not dicts.")
-            points = self.space.inside("points", named)
+            points = self.space.inside(name, named)
         elif self.space is not None:
-            refuse_lists("points", points, self.space.parameters)
-        rows = as_rows("points", cast("npt.ArrayLike", points), self.dimension)
+            refuse_lists(name, points, self.space.parameters)
+        rows = as_rows(name, points, self.dimension)
         return np.array([self._find(row) for row in rows], dtype=np.intp)
-
-    def inside(
-        self,
-        name: str,  # noqa: ARG002 - of every domain's `inside`; an error about arms needs no other name
-        points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]],
-    ) -> Array:
-        """Returns the arms' own points `(n, d)` for points that are arms (see `index`)."""
-        return np.asarray(self.points[self.index(points)])
 
     def _find(self, row: Array) -> int:
         arm = self._lookup.find(row)

@@ -146,7 +146,7 @@ def _named(arms: Arms, name: str, some: Some) -> npt.NDArray[np.bool_]:
                 raise InvalidInput(f"`{name}` has arm {wrong[0]}, but these are arms 0 .. {len(arms) - 1}. {_HOW}")
             meant[numbers.astype(np.intp)] = True
             return meant
-    meant[arms.coinciding(arms.index(listed))] = True
+    meant[arms.coinciding(arms.index(arms.inside(name, listed)))] = True
     return meant
 
 
