@@ -375,6 +375,15 @@ def test_a_study_under_contexts_settles_once_its_arms_are_told_apart():
     assert standing(study, now=time.time())["next"]["said"].startswith("Go on asking under each context.")
 
 
+def test_recent_contexts_are_sorted_as_numbers():
+    contexts = nr.Space(hour=nr.Int(0, 23), day=nr.Choice("mon", "fri"))
+    study = nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 2), KERNEL, noise=0.1, context=contexts))
+    for hour, day in ((10, "mon"), (9, "mon"), (10, "fri"), (0, "fri")):
+        study.tell(study.ask({"hour": hour, "day": day}), 1.0)
+    shown = [row["context"] for row in standing(study, now=time.time())["under"]]
+    assert shown == ["hour=0, day=fri", "hour=9, day=mon", "hour=10, day=fri", "hour=10, day=mon"]
+
+
 def test_bands_hold_their_share_of_the_posterior_in_the_picture_and_in_its_table(made):
     study = made["of_arms"]
     (picture,) = posterior_view(study)["slices"]

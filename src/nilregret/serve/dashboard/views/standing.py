@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ...._utils.checks import many
+from ...._utils.checks import many, real
 from ...._utils.numerals import numeral
 from ....domains.domain import Arms
 from ....errors import NoRegretError
 from ....plots.base import reward_label
 from ....plots.history_picture import further_gain
 from ....plots.source import has_single_best
+from ....storage.record import Trial
 from ....study.direction import best_label
 from ....study.formatting import where
 from ....study.function import expected_gain
@@ -134,7 +136,7 @@ def standing(study: Study, *, now: float, paused: bool = False) -> dict[str, Any
 
 def _under_contexts(study: Study) -> list[dict[str, str]]:
     """Returns the recommended point under each of the latest contexts, with its posterior mean and bounds."""
-    found: dict[str, dict[str, str]] = {}
+    found: dict[str, tuple[list[tuple[float, str]], dict[str, str]]] = {}
     if has_single_best(study):
         return []
     for trial in reversed(study.trials[-CONTEXTS:]):
@@ -143,12 +145,18 @@ def _under_contexts(study: Study) -> list[dict[str, str]]:
             continue
         try:
             best = study.best(context=trial.context)._replace(context=trial.context)
-            found[under] = {"context": under, "where": where(best, names=study.replica.roster.names)} | believed(
-                study, best
-            )
+            row = {"context": under, "where": where(best, names=study.replica.roster.names)} | believed(study, best)
+            found[under] = _in_order(trial), row
         except NoRegretError:
             continue
-    return [found[under] for under in sorted(found)]
+    return [row for _, row in sorted(found.values(), key=itemgetter(0))]
+
+
+def _in_order(trial: Trial) -> list[tuple[float, str]]:
+    """Returns a key of the context of a trial, by which numbers are sorted as numbers, before any text."""
+    named = trial.context_parameters
+    values = [] if trial.context is None else trial.context.tolist() if named is None else [*named.values()]
+    return [(math.inf, str(value)) if real(value) is None else (value, "") for value in values]
 
 
 def standing_status(study: Study, *, now: float, paused: bool = False) -> dict[str, Any]:
