@@ -331,7 +331,16 @@ def test_a_first_command_that_prints_no_answer_ends_the_run(folder, command, rea
         (("low = 0.0", "low = 2.0"), "[parameters.x] Float needs low <= high"),
         (("low = 0.0", "low = 'zero'"), "[parameters.x] `low` must be a number, and is a text."),
         (("low = 0.0", "low = 0.0\nlog = true"), "[parameters.x] Float with `log` needs low > 0"),
-        (('type = "float"', 'type = "real"'), "[parameters.x] `type` is 'real': it must be 'float', 'int' or 'choice'"),
+        (
+            ('type = "float"', 'type = "real"'),
+            "[parameters.x] `type` is 'real': it must be 'float', 'int' or 'choice'. That is 'float'.",
+        ),
+        (('type = "float"', 'type = "Bool"'), "That is 'choice', with options = [true, false]."),
+        (
+            ('type = "float"', 'type = "mixture"'),
+            "That is a 'float' for each ingredient, and their sum among the limits",
+        ),
+        (('type = "float"', 'type = "flaot"'), "it must be 'float', 'int' or 'choice'. Did you mean 'float'?"),
         (('["a", "b c"]', "[]"), "[parameters.kind] Choice needs at least one option"),
         (("noise = 0.1", "noise = -0.1"), "[policy] `noise` is -0.1"),
         (("noise = 0.1", ""), "[policy] missing noise"),

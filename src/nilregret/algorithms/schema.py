@@ -252,12 +252,25 @@ def table_of(declared: Parameter | Conditional) -> dict[str, Any]:
     return {"type": kind, "low": declared.low, "high": declared.high, "log": declared.log} | step | unknown
 
 
+# What other libraries call a type, and how it is said here.
+MEANT: Mapping[str, str] = {
+    **dict.fromkeys(("uniform", "real", "number", "double", "continuous"), "'float'"),
+    **dict.fromkeys(("loguniform", "log_uniform", "log"), "'float', with log = true"),
+    **dict.fromkeys(("integer", "whole", "discrete"), "'int'"),
+    **dict.fromkeys(("categorical", "category", "enum", "ordinal", "string"), "'choice', with options = [...]"),
+    **dict.fromkeys(("bool", "boolean"), "'choice', with options = [true, false]"),
+    "mixture": "a 'float' for each ingredient, and their sum among the limits, such as where = [\"oil + salt == 1\"]",
+}
+
+
 def parameter(table: Mapping[str, Any]) -> Parameter | Conditional:
     """Returns the parameter that a table describes."""
     kind = table.get("type")
     if kind not in ("float", "int", "choice"):
         found = "missing" if kind is None else shown(kind)
-        raise InvalidInput(f"`type` is {found}: it must be 'float', 'int' or 'choice'.")
+        word = str(kind).lower()
+        hint = f" That is {MEANT[word]}." if word in MEANT else nearest(word, ["float", "int", "choice"])
+        raise InvalidInput(f"`type` is {found}: it must be 'float', 'int' or 'choice'.{hint}")
     described: _Float | _Int | _Choice = convert(table, _Float | _Int | _Choice, "")
     result: Parameter | Conditional
     if isinstance(described, _Choice):
