@@ -6,14 +6,18 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import nilregret as nr
+from nilregret.__main__ import main
 from nilregret._utils.randomness import Draws
 from nilregret.domains.search.designs import design
 from nilregret.serialize import dumps, loads
 from nilregret.storage import MemoryStorage
 
 from .service import Client, plain
+
+MOVED = pytest.mark.filterwarnings("ignore:Amounts miss the limit")
 
 
 def test_a_mixture_is_parameters_and_a_limit():
@@ -118,13 +122,19 @@ def test_an_amount_that_is_0_but_for_rounding_is_0(tmp_path):
 def test_rounded_amounts_are_moved_to_the_total(made, given, taken):
     study = nr.Study(nr.auto(nr.Space(recipe=made)))
     row = dict(zip("abc", given, strict=True))
-    for trial in (study.add(row, 0.5), *study.add_from([row | {"reward": 0.4}])):
+    with pytest.warns(
+        nr.errors.NoRegretWarning, match=r"miss the limit 'a \+ b \+ c == .*recorded in proportion"
+    ) as said:
+        trials = (study.add(row, 0.5), *study.add_from([row | {"reward": 0.4}]))
+    assert len(said) == 2
+    for trial in trials:
         assert [*trial.parameters.values()] == pytest.approx(taken, rel=1e-10)
         assert sum(trial.parameters.values()) == pytest.approx(made.total, rel=1e-11)
         assert trial.parameters["c"] <= dict(made.ingredients)["c"].high
     assert study.best().number == 0
 
 
+@MOVED
 def test_rounded_amounts_keep_the_other_limits_that_they_kept():
     space = nr.Space(recipe=nr.Mixture("a", "b", "c")).where("a <= 0.5", "b + c >= 0.2")
     study = nr.Study(nr.auto(space))
@@ -133,6 +143,7 @@ def test_rounded_amounts_keep_the_other_limits_that_they_kept():
     assert study.best().number == 0
 
 
+@MOVED
 def test_amounts_that_miss_the_total_are_refused(tmp_path):
     study = nr.Study(nr.auto(nr.Space(recipe=nr.Mixture("a", "b", "c"))))
     row = {"a": 0.5, "b": 0.3, "c": 0.17}
@@ -153,6 +164,18 @@ def test_amounts_that_miss_the_total_are_refused(tmp_path):
     assert difference.add({"a": 0.3, "b": 0.3, "c": 0.602}, 1.0).parameters["b"] == pytest.approx(0.3005, abs=1e-4)
 
 
+def test_the_command_line_says_once_that_rows_were_moved(tmp_path):
+    at, path = f"sqlite:///{tmp_path}/a.db", tmp_path / "rows.csv"
+    nr.Study(nr.auto(nr.Space(recipe=nr.Mixture("a", "b", "c", total=100))), storage=at, name="s").close()
+    path.write_text("a,b,c,reward\n33,33,33,1\n50,30,19,2\n50,30,20,3\n")
+    for command in (["import", at, "s", path], ["enqueue", at, "s", '{"a": 50, "b": 30, "c": 19}']):
+        ended = CliRunner().invoke(main, [*map(str, command)], catch_exceptions=False)
+        assert ended.exit_code == 0
+        assert ended.stderr.startswith("Note: Amounts miss the limit 'a + b + c == 100.0' by a hundredth or less.")
+        assert ended.stderr.count("Note:") == 1
+
+
+@MOVED
 def test_observations_over_http_are_read_alike():
     at = "/v1/studies/a"
     space = nr.Space(recipe=nr.Mixture("a", "b", "c"), heat=nr.Float(20, 90))

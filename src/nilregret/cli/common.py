@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
@@ -14,7 +15,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from .._utils.checks import nearest, url_of
-from ..errors import InvalidInput, NoRegretError, StorageError, TrialError
+from ..errors import InvalidInput, NoRegretError, NoRegretWarning, StorageError, TrialError, printable
 
 if TYPE_CHECKING:
     from ..storage import SqlStorage
@@ -113,6 +114,16 @@ def with_error_sentences(command: Callable[P, R]) -> Callable[P, R]:
             raise CommandError(error) from error
 
     return run
+
+
+@contextmanager
+def noted() -> Iterator[None]:
+    """Prints warnings of the library within a block, or within a decorated function, as notes, each once."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", NoRegretWarning)
+        yield
+    for note in dict.fromkeys(str(each.message) for each in said if issubclass(each.category, NoRegretWarning)):
+        click.echo(printable(f"Note: {note}"), err=True)
 
 
 NEGATIVE_NUMBERS = {"ignore_unknown_options": True}  # lets a reward begin with a minus

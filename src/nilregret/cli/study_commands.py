@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +11,8 @@ import click
 
 from .._utils.checks import many, url_of
 from .._utils.files import check_place
-from ..errors import InvalidInput, NoRegretWarning, printable
-from .common import echo, hint, json_option, opened_study, print_json, storage_at, study_command, suggestions
+from ..errors import InvalidInput
+from .common import echo, hint, json_option, noted, opened_study, print_json, storage_at, study_command, suggestions
 
 if TYPE_CHECKING:
     from ..study.study import Study
@@ -47,6 +46,7 @@ def export(storage: str, study: str, file: Path | None) -> None:
 @click.argument("file", metavar="FILE")
 @click.option("--optuna", metavar="NAME", help="FILE is the URL of a storage of Optuna: make STUDY of its study NAME.")
 @json_option
+@noted()  # such as of a column that was not read
 def import_(storage: str, study: str, file: str, optuna: str | None, *, as_json: bool) -> None:
     """Record the rewards of FILE in STUDY, all or none: what `export` wrote, a table like it, or a log of decisions.
 
@@ -60,11 +60,7 @@ def import_(storage: str, study: str, file: str, optuna: str | None, *, as_json:
     else:
         found = opened_study(storage, study)
         before, open_ = len(found.trials), {trial.number for trial in found.trials if trial.open}
-        with warnings.catch_warnings(record=True) as said:  # Such as of a column that was not read.
-            warnings.simplefilter("always", NoRegretWarning)
-            taken = found.add_from(file)
-        for each in said:
-            click.echo(printable(f"Note: {each.message}"), err=True)
+        taken = found.add_from(file)
         numbers, total = {trial.number for trial in taken}, len(found.trials)
         count = sum(number >= before for number in numbers)
         answers = len(numbers & open_)

@@ -108,6 +108,7 @@ def sheet(
 @click.argument("what", metavar="[JSON]", required=False)
 @click.option("--withdraw", type=int, metavar="NUMBER", help="Take a point that waits out.")
 @common.json_option
+@common.noted()
 def enqueue(storage: str, study: str, what: str | None, withdraw: int | None, *, as_json: bool) -> None:
     """Name points that the next trials of STUDY are of, once, in order. Without JSON, list what waits.
 
@@ -199,6 +200,7 @@ def tell(
 @common.std_option
 @common.metric_option
 @common.json_option
+@common.noted()
 def add(
     storage: str, study: str, where: str, reward: Sequence[str], context: str | None, constraints: Sequence[float],
     plays: int | None, scatter: float | None, std: str | None, metrics: dict[str, float] | None, *, as_json: bool,

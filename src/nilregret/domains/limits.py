@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from .._utils.checks import Array, IndexArray, number_in, shown
 from .._utils.numerals import exact
-from ..errors import InvalidInput, printable
+from ..errors import InvalidInput, printable, warn
 from .conditions import Conditions, Mask, columns_by_name
 from .limits_terms import ROUNDING, Truth, Values, comparison, signs
 from .limits_text import Reader
@@ -28,6 +28,10 @@ from .parameters import Choice, Float, Parameter
 
 MOST_LIMITS = 100  # of a space
 LEAST = 1e-9  # Slope or singular value, as a share of the largest, that is none.
+MOVED = (
+    "Amounts miss the limit {} by a hundredth or less. That is taken as rounding, and they are recorded in proportion, "
+    "so that they meet it. Check them for typing errors."
+)
 ROUNDED = 0.01  # Share of a total by which given amounts may miss it, as amounts of two or three decimals do.
 MOST_CHARACTERS = 10_000  # of all its limits, since each is evaluated at each point that is considered
 
@@ -149,6 +153,7 @@ class Limits:
                 )
         if not missed:
             return point
+        warn(MOVED.format(shown(self.texts[self.owner[missed[0]]])))
         amounts, (C, ends) = np.zeros((1, len(point))), self.linear or (np.zeros((0, len(point))), np.zeros(0))
         for name, at in self.columns.items():
             if (parameter := self.parameters[name]).real:
