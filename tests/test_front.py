@@ -263,6 +263,11 @@ def test_trials_that_are_left_out_as_noise_are_counted_and_without_noise_there_a
         end = heading.index(name) + len(name)
         assert float(first[:end].split()[-1]) == pytest.approx(value, rel=1e-3)
     assert front_title(study, found).endswith(found.note)
+    for number, other in zip(found.left_out, found.behind, strict=True):
+        pair = [study.trials[number], study.trials[other]]
+        one, better = study.replica.query(lambda state, pair=pair: state.objective_means(pair))
+        assert (better >= one).all()
+        assert f"{number} behind {other}" in found.note
     if noise == 0:
         assert {trial.number for trial in found.trials} == best_as_told
         assert [tuple(row) for row in found.mean.tolist()] == [trial.values for trial in found.trials]
@@ -291,4 +296,5 @@ def test_a_front_names_who_is_believed_to_violate_a_constraint_but_was_not_told_
         study.add({"x": x}, (x, 1.0 - x), constraints=[48.0 if i == 6 else -0.1 if i == 7 else -1.0 - x])
     found = study.front_values()
     assert {*found.left_out} == {0, 1, 2, 3, 4, 5, 7} - {trial.number for trial in found.trials}
-    assert 7 in found.left_out
+    assert dict(zip(found.left_out, found.behind, strict=True))[7] is None
+    assert "7 by a constraint" in found.note

@@ -37,6 +37,8 @@ class Front(NamedTuple):
             the answers. The volume is 0 without any answer.
         left_out: numbers of the trials that no other beats in the values told, and that are not on the front. Of
             those that violate a constraint as told, there is none.
+        behind: the trial of the front, for each of `left_out`, whose posterior means are at least as good in all
+            objectives. None if the posterior means of the constraints rule it out.
 
     If the policy says that values are exact, the means and bounds are the values told, and `std` is 0.
     """
@@ -49,6 +51,7 @@ class Front(NamedTuple):
     hypervolume: float
     reference: Array
     left_out: tuple[int, ...] = ()
+    behind: tuple[int | None, ...] = ()
 
     @property
     def note(self) -> str:
@@ -56,7 +59,9 @@ class Front(NamedTuple):
         if not self.left_out:
             return ""
         n, are = len(self.left_out), "is" if len(self.left_out) == 1 else "are"
-        some = ", ".join(map(str, self.left_out[:LISTED])) + ", ..." * (n > LISTED)
+        each = zip(self.left_out[:LISTED], self.behind, strict=False)
+        why = (f"{one} behind {other}" if other is not None else f"{one} by a constraint" for one, other in each)
+        some = ", ".join(why) + ", ..." * (n > LISTED)
         return f"by posterior means: {many(n, 'trial')} ({some}) that no other beats as told {are} left out as noise"
 
 
@@ -161,13 +166,16 @@ def front_of(
     volume = hypervolume(means[found], corner) if len(found) else 0.0
     best = [each[i] for i in found]
     on = {trial.point.tobytes() for trial in best}
-    beaten = (trial for trial in told_front(told, goals) if trial.point.tobytes() not in on)
+    beaten = [trial for trial in told_front(told, goals) if trial.point.tobytes() not in on]
+    at = {trial.point.tobytes(): row for trial, row in zip(each, means, strict=True)}
+    rows = [at.get(trial.point.tobytes()) for trial in beaten]
+    behind = (None if row is None else best[(means[found] >= row).all(axis=1).argmax()].number for row in rows)
     if rule.exact and not is_noisy(answered):
         values = signs * means[found]
         bounds = values, np.zeros_like(values), values, values
     else:
         bounds = _shown(goals, cast(State, state), best)
-    return Front(best, *bounds, volume, signs * corner, tuple(trial.number for trial in beaten))
+    return Front(best, *bounds, volume, signs * corner, tuple(trial.number for trial in beaten), tuple(behind))
 
 
 def compared(policy: AnyPolicy, state: State, trials: Iterable[Trial]) -> tuple[list[Trial], Array]:
