@@ -676,6 +676,15 @@ def test_a_trial_shows_what_was_told_before_it_was_corrected(made):
     assert not trial_record(made["of_added_points"], 2)["asked"]
 
 
+def test_the_page_of_a_trial_says_on_which_side_of_a_limit_it_lies():
+    space = nr.Space(x=nr.Float(0, 100))
+    study = nr.Study(nr.auto(space, constraints=2), about={"constraints": "latency <= 50.0, size >= 2"})
+    study.add({"x": 62}, 1.0, constraints=[12.0, -0.5], metrics={"latency": 62})
+    found = trial_record(study, 0)
+    assert found["constraints"] == "latency <= 50.0: 12 over the limit, size >= 2: 0.5 within the limit"
+    assert found["metrics"] == [("latency", "62")]
+
+
 # -- what others would have brought, under contexts --------------------------------------------------------------------
 
 

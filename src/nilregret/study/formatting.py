@@ -96,8 +96,12 @@ def mean_uses(policy: AnyPolicy, about: Mapping[str, Any], trials: Sequence[Tria
 
 def use_text(use: Mapping[str, Any]) -> str:
     """Returns an entry of `mean_uses` in words."""
-    side = "over" if use["mean"] > 0.0 else "within"
-    return f"{use['name']}: {numeral(abs(use['mean']))} {side} the limit, in {many(use['of'], 'trial')}"
+    return f"{limit_text(use['name'], use['mean'])}, in {many(use['of'], 'trial')}"
+
+
+def limit_text(name: str, value: float) -> str:
+    """Returns the name of a constraint, and how far a value of it is over or within the limit."""
+    return f"{name}: {numeral(abs(value))} {'over' if value > 0.0 else 'within'} the limit"
 
 
 def sparkline(

@@ -8,7 +8,7 @@ from ....storage.trial import Answer, Trial
 from ....study.definition import constraint_names
 from ....study.direction import on_average
 from ....study.explanation import Candidate, Explanation
-from ....study.formatting import where
+from ....study.formatting import limit_text, where
 from ....study.study import Study
 from ....study.trial_json import trial_json
 from ....study.waiting import set_at_deadline
@@ -43,7 +43,7 @@ def trial_record(study: Study, number: int) -> dict[str, Any] | None:
         "where": where(trial, names=study.replica.roster.names),
         "reward": reward_text(trial, said), "reason": record["reason"] or "",
         "constraints": ", ".join(
-            f"{name}: {short(value)}" if "constraints" in study.about else short(value)
+            limit_text(name, value) if "constraints" in study.about else short(value)
             for name, value in zip(names, limits, strict=True)
         ),
         "metrics": [(name, short(value)) for name, value in trial.measured],
