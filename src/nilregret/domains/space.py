@@ -213,6 +213,10 @@ class Space:
         columns = [map(parameter.decode, rows[:, of]) for parameter, of in self.columns()]
         return [dict(zip(self.parameters, values, strict=True)) for values in zip(*columns, strict=True)]
 
+    def as_decoded(self, point: Array) -> Array:
+        """Returns the point `(d,)` of the parameters of a point, next to it since decoded numbers have 12 digits."""
+        return self.encode(self.decode(point))
+
     def unknown_in(self, parameters: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
         """Returns (name, value) of each entry of a dict that is at the level of the unknown, as it came.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -22,13 +22,13 @@ from .._utils.checks import (
     shown,
 )
 from ..domains.coordinates import named_points, one_row
-from ..domains.domain import Arms, Space, space_of
+from ..domains.domain import Arms, Domain, Space, space_of, within
 from ..errors import InvalidInput
 from ..policy.engines import Decision
 from ..policy.policy import Policy
 from ..policy.trained_posterior import refuse_std
 from ..slots.pruning import LARGEST_STEP
-from ..storage.trial import MOST_METRICS, Measured, Other, is_metric_name
+from ..storage.trial import MOST_METRICS, Measured, Other, Trial, is_metric_name
 from ..storage.visit import Facts
 from .direction import AnyPolicy, Goal, reward_check, setting_of
 from .play_rewards import Rewards, Told, is_several, refuse_several_rewards, sum_up
@@ -50,6 +50,45 @@ STD = "It is the standard deviation of the noise of this reward, in its units; 0
 
 
 @final
+class PlacesOfTrials:
+    """The points of trials, by the points of their parameters.
+
+    Decoded numbers have 12 digits, so parameters copied from a trial encode to a point next to that of the trial.
+    Exactly these parameters stand for the point of the earliest trial that has them. What certifies the point certifies
+    its parameters, too (`nilregret.domains.distances`).
+
+    Args:
+        domain: of the points, or of contexts. Numbers without names are exact.
+        of_context: True for the contexts of trials in place of their points.
+    """
+
+    def __init__(self, domain: Domain | None, *, of_context: bool = False) -> None:
+        space = domain if isinstance(domain, Space) else None
+        self._space = None if space is None or not any(each.real for each in space.parameters.values()) else space
+        self._of_context, self._found, self._read = of_context, dict[bytes, Array](), 0
+        self._last: Array | None = None  # The point of the last trial that was read.
+
+    def of(self, points: Array, trials: Sequence[Trial]) -> Array:
+        """Returns points `(n, d)`, with those of trials in place of the points of their parameters.
+
+        Args:
+            points: of the domain.
+            trials: all of the study, at their places in the domain. Earlier calls have read the beginning.
+        """
+        space = self._space
+        if space is None:
+            return points
+        if self._read and (len(trials) < self._read or trials[self._read - 1].point is not self._last):
+            self._found, self._read = {}, 0  # A call was rolled back.
+        for trial in trials[self._read :]:
+            place = trial.context if self._of_context else trial.point
+            if place is not None and (not space.changed or within(space, place[None])[0]):
+                self._found.setdefault(space.as_decoded(place).tobytes(), place)
+        self._read, self._last = len(trials), trials[-1].point if trials else None
+        return np.array([self._found.get(point.tobytes(), point) for point in points]).reshape(points.shape)
+
+
+@final
 class Inputs:
     """The checks of one study.
 
@@ -60,12 +99,15 @@ class Inputs:
     Attributes:
         policy: as given.
         named: True if points have named parameters.
+        points: points of trials that their parameters name.
+        contexts: contexts of trials that their parameters name.
         checked: raises an error for a reward that is not of the policy's kind, or None.
         full: coordinates of the full setting of a policy with `fidelity`, or None.
     """
 
     def __init__(self, policy: AnyPolicy, goal: Goal) -> None:
         self.policy, self.named = policy, space_of(policy.domain) is not None
+        self.points, self.contexts = PlacesOfTrials(policy.domain), PlacesOfTrials(policy.context, of_context=True)
         self._one = policy.objective_count == 1
         fidelity = setting_of(policy)
         self.full: Array | None = None if fidelity is None else fidelity.full
@@ -240,8 +282,13 @@ class Inputs:
         number("constraints", float(np.abs(g).max(initial=0.0)), high=LARGEST_REWARD)
         return frozen(g.copy())
 
-    def context(self, context: Any) -> Array | None:
-        """Returns a context, `(c,)`, read-only, or None if the policy has no contexts."""
+    def context(self, context: Any, trials: Sequence[Trial] = ()) -> Array | None:
+        """Returns a context, `(c,)`, read-only, or None if the policy has no contexts.
+
+        Args:
+            context: as given.
+            trials: of the study, whose contexts are known by their parameters (see `PlacesOfTrials`), or none.
+        """
         domain = self.policy.context
         if domain is None:
             if context is not None:
@@ -264,7 +311,7 @@ class Inputs:
         rows = domain.inside("context", context)
         if len(rows) != 1:
             raise InvalidInput(f"A decision has one context; {len(rows)} were given.")
-        return frozen(rows[0].copy())
+        return frozen((self.contexts.of(rows, trials) if trials else rows)[0].copy())
 
     def given(self, context: Any) -> Facts:
         """Returns name and value of each entry of a context, checked, that the study does not know, as it came."""
@@ -272,8 +319,13 @@ class Inputs:
         named = named_points(context) if space is not None and space.unknown else None
         return () if named is None or space is None else space.unknown_in(named[0])
 
-    def point(self, point: Any) -> Decision:
-        """Returns a decision for one point of the domain, or for the parameters of one."""
+    def point(self, point: Any, trials: Sequence[Trial] = ()) -> Decision:
+        """Returns a decision for one point of the domain, or for the parameters of one.
+
+        Args:
+            point: as given.
+            trials: of the study, whose points are known by their parameters (see `PlacesOfTrials`), or none.
+        """
         domain = self.policy.domain
         one_row("point", point, domain.dimension)
         rows = domain.inside("point", point)
@@ -283,5 +335,6 @@ class Inputs:
                 advice="Call `add` for each.",
             )
         arm = int(domain.index(rows)[0]) if isinstance(domain, Arms) else None
+        rows = self.points.of(rows, trials) if trials else rows
         row = rows[0] if domain.limits is None else domain.limits.balanced(rows[0])
         return Decision(frozen(row.copy()), arm, explored=False)

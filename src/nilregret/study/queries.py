@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.checks import Array, IndexArray, integer
+from .._utils.checks import Array, IndexArray, frozen, integer
 from .._utils.public import attributes_of_others
-from ..domains.domain import Arms, D
+from ..domains.domain import Arms, D, Space
 from ..errors import InvalidInput, TrialError
 from ..kernels import Kernel
 from ..policy.availability import Available, Some, available
@@ -31,7 +31,7 @@ from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.trial import Trial
 from .best import Certainty, at_full, best_trial, certainty, has_budget
 from .direction import AnyPolicy, AnyState, Goal, as_given, check_one_objective, has_channels, negated, told_envelope
-from .inputs import DRAWS, Inputs
+from .inputs import DRAWS, Inputs, PlacesOfTrials
 from .lessons import places_of
 from .queue import Enqueued
 from .replica import Replica
@@ -206,7 +206,9 @@ class Queries(Generic[D]):
         Raises:
             InvalidInput: nothing is left to play.
         """
-        return self.replica.checked(lambda: available(self.policy.domain, among, exclude))
+        found = self.replica.checked(lambda: available(self.policy.domain, among, exclude))
+        with self.replica.lock:
+            return found._replace(points=frozen(self.inputs.points.of(found.points, self.replica.trials)))
 
     @property
     def trials(self) -> Sequence[Trial[D]]:
@@ -349,7 +351,7 @@ class Queries(Generic[D]):
         told at a point are above 0 on average.
 
         Args:
-            points: see `predict`.
+            points: see `predict`. Parameters copied from a trial, which have 12 digits, are exactly its point.
             context: see `predict`.
 
         >>> import nilregret as nr
@@ -359,8 +361,15 @@ class Queries(Generic[D]):
         >>> study.feasible()
         array([1., 0., 0., 0., 0.])
         """
-        seen = self.inputs.context(context)
-        return self.replica.query(lambda state: state.certain(points, seen))
+        seen = self._seen(context)
+
+        def read(state: AnyState) -> Array:
+            domain = self.policy.domain
+            if points is None or not isinstance(domain, Space):
+                return state.certain(points, seen)
+            return state.certain(self.inputs.points.of(domain.inside("points", points), self.replica.trials), seen)
+
+        return self.replica.query(read)
 
     def infeasible(self, *, context: npt.ArrayLike | Mapping[str, Any] | None = None) -> float | None:
         """Returns how sure it is that no point satisfies all constraints, or None if some point may.
@@ -474,7 +483,7 @@ class Queries(Generic[D]):
         if weights is not None:
             raise InvalidInput("`weights` are for several objectives, and this study has one: leave them out.")
 
-        seen = None if context is None else self.inputs.context(context)
+        seen = None if context is None else self._seen(context)
         key = "best", b"" if seen is None else seen.tobytes()
         return self.replica.kept(key, lambda: self.replica.query(partial(self._best, seen)))
 
@@ -522,7 +531,7 @@ class Queries(Generic[D]):
                 "Only a budget that holds on average is kept by a mix of points, and this policy has none.",
                 advice="`best()` is the point to play every time.", topic="one",
             )  # fmt: skip
-        trials, seen = self._compared(self.inputs.context(context))
+        trials, seen = self._compared(self._seen(context))
         key = "mix", b"" if seen is None else seen.tobytes()
 
         read = partial(mix_of, self.policy, self.goals[0], trials, seen)
@@ -559,7 +568,7 @@ class Queries(Generic[D]):
         (1.0, 0.0)
         """
         check_one_objective(self.policy, "certainty")
-        trials, seen = self._compared(None if context is None else self.inputs.context(context))
+        trials, seen = self._compared(None if context is None else self._seen(context))
 
         def read(state: AnyState) -> Certainty | None:
             of = None if trial is None else self.replica.roster.moved(self.replica.record.require(trial))
@@ -814,6 +823,10 @@ class Queries(Generic[D]):
             if roster.spaces is not None:
                 trials = [roster.moved(each) for each in trials[: number + 1]]
         offered = None if among is None and exclude is None else available(roster.policy.domain, among, exclude)
+        if offered is not None:
+            known = PlacesOfTrials(roster.policy.domain)  # The point that was played counts first.
+            points = known.of(offered.points, [trials[number], *trials[:number]])
+            offered = offered._replace(points=frozen(points))
         if trials[number].place:
             offered = left_for(roster, offered, [t for t in places_of(trials, trials[number]) if t.number < number])
         return explanation(
@@ -822,6 +835,12 @@ class Queries(Generic[D]):
         )  # fmt: skip
 
     # -- helpers -------------------------------------------------------------------------------------------------
+
+    def _seen(self, context: Any) -> Array | None:
+        """Returns a context, checked. It is that of a trial, if these are exactly its parameters."""
+        with self.replica.lock:
+            self.replica.sync()
+            return self.inputs.context(context, self.replica.trials)
 
     def _in_use(self) -> Sequence[Trial]:
         """Returns all trials but those of retired arms."""

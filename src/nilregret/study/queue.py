@@ -38,6 +38,7 @@ from ..errors import InvalidInput
 from ..policy.decide import Pinned, has_some
 from ..policy.policy import Policy
 from ..storage.changes import StudyChange
+from ..storage.trial import Trial
 from .function import settings_at
 from .inputs import Inputs
 from .spaces import Roster, SpaceChange
@@ -237,8 +238,16 @@ class Queue:
 
     # -- changes -------------------------------------------------------------------------------------------------
 
-    def entering(self, points: Any, roster: Roster, inputs: Inputs) -> list[dict[str, Any]]:
+    def entering(
+        self, points: Any, roster: Roster, inputs: Inputs, trials: Sequence[Trial] = ()
+    ) -> list[dict[str, Any]]:
         """Returns new entries as they are recorded, checked (see `Study.enqueue`).
+
+        Args:
+            points: as `Study.enqueue` takes them.
+            roster: the arms of now.
+            inputs: checks of the study.
+            trials: of the study (see `Inputs.point`).
 
         Raises:
             InvalidInput: one of them cannot be tried.
@@ -253,7 +262,7 @@ class Queue:
         found: list[dict[str, Any]] = []
         for place, each in enumerate(several):
             try:
-                entry = _entry(self.count + place, _checked(each, roster, inputs))
+                entry = _entry(self.count + place, _checked(each, roster, inputs, trials))
                 if entry.key in known:
                     raise InvalidInput(f"it is the same as {known[entry.key]}, and each is tried once.")
             except InvalidInput as error:
@@ -314,7 +323,7 @@ def _listed(points: Any, domain: Domain) -> list[Any]:
     return listed if of_arms or (domain.dimension == 1 and len(listed) > 1) else [points]
 
 
-def _checked(given: Any, roster: Roster, inputs: Inputs) -> dict[str, Any]:
+def _checked(given: Any, roster: Roster, inputs: Inputs, trials: Sequence[Trial]) -> dict[str, Any]:
     """Returns what was given as it is recorded."""
     arm: int | None
     domain, space = roster.policy.domain, space_of(roster.policy.domain)
@@ -323,7 +332,7 @@ def _checked(given: Any, roster: Roster, inputs: Inputs) -> dict[str, Any]:
     if isinstance(domain, Arms) and isinstance(given, int | np.integer):
         given = domain.points[arm := roster.number(cast(int, given))]
     else:
-        given, arm, *_ = inputs.point(given)
+        given, arm, *_ = inputs.point(given, trials)
     if arm is not None and arm in roster.retired:
         raise InvalidInput(f"{roster.called(arm)} is retired.", advice="`study.restore_arm` brings it back.")
     refuse_outside_limits(domain, given[None], "it")

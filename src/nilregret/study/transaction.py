@@ -164,7 +164,7 @@ class Transaction:
         if asked is not None and asked.event in replica.record.events:
             known = self.roster.moved(replica.record.require(asked.event))
             # With `fidelity` the policy sets the context.
-            return known if replica.inputs.full is not None else same_question(known, context, asked)
+            return known if replica.inputs.full is not None else same_question(known, context, asked, replica.inputs)
         if replica.roster.retired:
             offered = replica.roster.playable(offered)
         self._deciding = True
@@ -273,7 +273,7 @@ class Transaction:
     def enqueue(self, points: Any) -> list[Enqueued]:
         """Records points to try first, and returns them (see `Study.enqueue`)."""
         replica, count = self._replica, self._replica.queue.count
-        entries = replica.queue.entering(points, replica.roster, replica.inputs)
+        entries = replica.queue.entering(points, replica.roster, replica.inputs, replica.trials)
         replica.change(StudyChange(self.order + 1, self.now, "enqueued", (), {"entries": entries}))
         return [entry.told(replica.policy.domain) for entry in replica.queue.entries[count:]]
 

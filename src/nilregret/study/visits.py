@@ -33,7 +33,7 @@ from typing import Any, NamedTuple, cast, final
 import numpy as np
 
 from .._utils.checks import LONGEST_NAME, Array, IndexArray, number, shown, storable
-from ..domains.domain import Arms, Domain
+from ..domains.domain import Arms, Domain, Space
 from ..errors import InvalidInput, StorageError, TrialError
 from ..policy.availability import Available
 from ..serialize import plain_loads
@@ -408,19 +408,23 @@ def still_kept(chosen: Trial, domain: Domain, offered: Available | None, *, seco
     return True
 
 
-def same_question(known: Trial, context: Array | None, asked: Asked) -> Trial:
+def same_question(known: Trial, context: Array | None, asked: Asked, inputs: Inputs) -> Trial:
     """Returns the trial of an event that is asked for again.
 
     Args:
         known: the trial.
         context: `(c,)`, or None.
         asked: what the caller says now.
+        inputs: checks of the study.
 
     Raises:
         TrialError: the trial was asked for under another context.
     """
-    was = dict(known.visit.given if known.visit is not None else ())
-    other = context is not None and not np.array_equal(cast(Array, known.context), context)
+    domain = inputs.policy.context
+    was, seen = dict(known.visit.given if known.visit is not None else ()), cast(Array, known.context)
+    other = context is not None and not np.array_equal(seen, context)
+    if other and isinstance(domain, Space):
+        other = not np.array_equal(domain.as_decoded(seen), cast(Array, context))
     if other or any(was.get(name, value) != value for name, value in asked.given):
         raise TrialError(
             f"The event {shown(asked.event)} is trial {known.number} already, under another context; nothing was "

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, final
 
-from ...domains.domain import Arms
+from ...domains.domain import Arms, Space
 from ...domains.options import readable
 from ...errors import InvalidInput
 from ...policy.availability import Available
@@ -216,12 +216,11 @@ class Observe(NamedTuple):
         told = about("reward", inputs.observation, *answer)
         checked = worker.study.replica.checked
         entry, place = checked(lambda: self._place(worker))
-        read: Decision = about(entry, checked, lambda: worker.study.inputs.point(place))
-        by = worker.study.inputs
+        about(entry, checked, lambda: worker.study.inputs.point(place))
 
         def action(transaction: Transaction) -> ObserveResult:
-            now = transaction.inputs
-            decision = read if now is by else about(entry, now.point, place)  # Another process may change the space.
+            # Another process may have changed the space.
+            decision = about(entry, transaction.inputs.point, place, transaction.trials)
             reply = self.request.stored_reply(transaction)
             if reply is not None:
                 return ObserveResult(trial_of(worker, transaction, reply.numbers[0]), reply.more, again=True)
@@ -250,9 +249,11 @@ class Observe(NamedTuple):
     @staticmethod
     def _comparison(worker: StudyWorker, decision: Decision, done: Decision) -> dict[str, Any]:
         """Returns the policy's decision, compared with the observed one."""
-        settings = settings_at(worker.study.policy.domain, decision.point)
+        domain = worker.study.policy.domain
+        settings, same = settings_at(domain, decision.point), decision.point.tobytes() == done.point.tobytes()
+        if isinstance(domain, Space):  # Parameters that were read from a decision have 12 digits.
+            same = settings == settings_at(domain, done.point)
         return {
             "parameters": None if settings is None else readable(dict(settings)), "point": decision.point.tolist(),
-            "arm": decision.arm, "same": decision.point.tobytes() == done.point.tobytes(),
-            "explored": decision.explored,
+            "arm": decision.arm, "same": same, "explored": decision.explored,
         }  # fmt: skip
