@@ -295,6 +295,16 @@ def test_a_terminal_marks_what_matters_and_drops_what_is_empty(study):
     assert "abandoned" not in command("studies", "studies.db")
 
 
+@pytest.mark.parametrize(("about", "given_up"), [({"constraints": "latency <= 50"}, "constraints"), ({}, "metrics")])
+def test_a_narrow_terminal_has_readings_rather_than_how_far_they_are_from_their_limits(study, about, given_up):
+    policy = nr.auto(nr.Space(x=nr.Float(0, 1)), constraints=1)
+    limited = nr.Study(policy, about=about, storage="sqlite:///studies.db", name="limited")
+    limited.add({"x": 0.123456}, 0.123456, constraints=[12.0], metrics={"latency": 62.0, "size": 3.1})
+    text = command("trials", "studies.db", "limited", width=60)
+    assert {"constraints", "metrics"} - {*text.splitlines()[0].split()} == {given_up}
+    assert f"Not shown: asked (UTC); told (UTC); {given_up}. " in " ".join(text.split())
+
+
 def test_a_pipe_gets_every_column_that_holds_something_whole():
     """With --wide it gets also the empty ones."""
     rows = [[1, None, 0.25, "a" * 99], [2, None, 0.5, None]]

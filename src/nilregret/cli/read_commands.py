@@ -209,9 +209,11 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
         if not marked:
             rows, headings = [[*row[:2], *row[3:]] for row in rows], [*headings[:2], *headings[3:]]
         states = [marked.get(trial.number, trial.state) for trial in wanted]
+        # Constraints of texts such as "latency <= 50" are of metrics, which people read more easily.
+        outcomes = sorted(("constraints", "metrics"), reverse="constraints" not in found.about)
         least = [
-            "propensity", "asked (UTC)", "told (UTC)", "so far", "plays", "std", "arm", "metrics", "constraints",
-            "context", "last step", "reason",
+            "propensity", "asked (UTC)", "told (UTC)", "so far", "plays", "std", "arm", *outcomes, "context",
+            "last step", "reason",
         ]  # fmt: skip
         show(table(rows, headings, states=states, dispensable=least, wide=wide), wide=wide)
     else:
