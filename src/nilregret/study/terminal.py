@@ -129,7 +129,7 @@ def table(
         nothing = {"-"} if whole else {*NOTHING}
         columns = {name: cells for name, cells in columns.items() if set(cells) - nothing}
     hidden = [] if whole else _give_way(columns, dispensable, console().width)
-    caption = f"Not shown: {', '.join(hidden)}." + " --wide shows all columns." * (wide is False) if hidden else None
+    caption = f"Not shown: {'; '.join(hidden)}." + " --wide shows all columns." * (wide is False) if hidden else None
     right = {name for i, name in enumerate(headings) if _all_numbers(row[i] for row in listed)}
     lines = RULED if whole or not console().encoding.startswith("utf") else SIMPLE_HEAD
     return _drawn(columns, right, states, caption, lines)
