@@ -293,6 +293,7 @@ def test_a_terminal_marks_what_matters_and_drops_what_is_empty(study):
     assert "\x1b[31m" in failed
     assert "\x1b[3" not in command("trials", "studies.db", **COLOURED, NO_COLOR="1")
     assert "abandoned" not in command("studies", "studies.db")
+    assert "the door was open" in " ".join(command("trials", "studies.db", "--state", "failed", width=60).split())
 
 
 @pytest.mark.parametrize(("about", "given_up"), [({"constraints": "latency <= 50"}, "constraints"), ({}, "metrics")])

@@ -213,7 +213,7 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
         outcomes = sorted(("constraints", "metrics"), reverse="constraints" not in found.about)
         least = [
             "propensity", "asked (UTC)", "told (UTC)", "so far", "plays", "std", "arm", *outcomes, "context",
-            "last step", "reason",
+            "last step", *["reason"] * (state is None),
         ]  # fmt: skip
         show(table(rows, headings, states=states, dispensable=least, wide=wide), wide=wide)
     else:
