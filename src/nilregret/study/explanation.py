@@ -400,7 +400,7 @@ class Explanation:
     def facts(self) -> list[tuple[str, str]]:
         """Further facts, (name, text). The text is empty if there is nothing to say."""
         context = self.trial.context
-        seen = "" if context is None else str(self.trial.context_parameters or context.tolist())
+        seen = "" if context is None else figure(self.trial.context_parameters or context.tolist())
         width = "" if self._width is None else f"mean +- {_figure(self._width)} std, "
         unscored = self.shown_score(self.chosen) is None
         logarithm = ", its logarithm" * (self.rule in LOGARITHMS)
