@@ -12,9 +12,16 @@ from nilregret.cli.overview import overview, overview_parts
 from nilregret.plots.history_picture import History, numbers_told, said
 from nilregret.serve.dashboard.views.compared import compared_view, facts_of
 from nilregret.serve.dashboard.views.comparison import compare
+from nilregret.serve.dashboard.views.health import delays
 from nilregret.serve.dashboard.views.progress import progress
+from nilregret.serve.dashboard.views.status import is_unchanged, status
 from nilregret.serve.dashboard.views.value_of_learning import value_view
-from nilregret.study.waiting import counted_trials, wait_of
+from nilregret.storage import MemoryStorage
+from nilregret.study.terminal import plain
+from nilregret.study.waiting import counted_trials, overdue, wait_of
+
+from .service import AT, Client, asked
+from .service import Clock as ServiceClock
 
 ARMS = nr.Arms(range(3))
 RULE = {"deadline": 100.0, "on_deadline": "reward", "default_reward": 0.0, "late": "drop"}
@@ -206,3 +213,60 @@ def test_show_says_the_rate(banners):
     assert (said["rate"], said["rate_of"]) == (np.mean(clicks_among(banners, 0, 301)), 301)
     facts = str(overview_parts(said, banners)[0].columns[1]._cells)
     assert f"in 301 trials; not counted yet: {LEFT_OUT}" in facts
+
+
+def overdue_study():
+    """Three trials with a lease of 10 s, of which one is told, one reports after 8 s, and one is silent."""
+    clock = Clock()
+    made = nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1))), seed=0, clock=clock)
+    made.tell(made.ask(lease=10.0), 0.5)
+    made.ask(lease=10.0)
+    running = made.ask(lease=10.0)
+    made.ask()
+    clock.now = 8.0
+    made.report(running, 1, 0.3)
+    return made, clock
+
+
+def test_trials_past_their_deadline_are_counted_by_the_clock_and_nothing_is_written():
+    made, clock = overdue_study()
+    order = made.replica.record.order
+    for clock.now, past in ((9.0, 0), (10.0, 1), (17.0, 1), (18.0, 2), (1e6, 2)):
+        assert overdue(made, clock.now) == past
+    assert (made.replica.record.order, [trial.state for trial in made.trials].count("pending")) == (order, 3)
+    made.ask()  # A write ends their wait.
+    assert overdue(made, clock.now) == 0
+    assert [trial.state for trial in made.trials].count("abandoned") == 2
+
+
+def test_rewards_that_are_collected_wait_until_the_deadline_of_the_rule():
+    made, clock = study(3, rule=RULE | {"reward": "sum"})
+    clock.now = 101.0
+    assert overdue(made, 101.0) == sum(trial.state == "pending" and trial.number < 2 for trial in made.trials)
+    assert overdue(study(3, rule=RULE | {"on_deadline": "censor"})[0], 1e6) == 0  # They stay pending.
+
+
+def test_each_page_that_counts_pending_trials_says_how_many_are_past_their_deadline():
+    made, clock = overdue_study()
+    clock.now = 12.0
+    text = plain(overview_parts(overview(made), made)[0])
+    assert overview(made)["overdue"] == 1
+    assert "1 pending trial past the deadline, until the next call that writes" in text
+    at, later = status(made, now=12.0), status(made, now=20.0)
+    assert (at["pending"], at["overdue"], later["overdue"]) == (3, 1, 2)
+    assert is_unchanged(made, at["known"], now=17.0)
+    assert not is_unchanged(made, at["known"], now=19.0)
+    assert "3 trials wait for an answer. 1 of them is past the deadline" in delays(made, now=12.0)["sentence"]
+
+
+def test_the_service_says_it_and_the_next_request_that_writes_ends_it():
+    clock = ServiceClock()
+    with Client(MemoryStorage(), clock=clock) as client:
+        assert client.put(AT, {"arms": [[0.0], [1.0]], **RULE})[0] == 201
+        asked(client), asked(client)
+        assert client.get(AT)[1]["trials"] == {"all": 2, "pending": 2}
+        clock.now += 101.0
+        assert client.get(AT)[1]["trials"] == {"all": 2, "pending": 2, "overdue": 2}
+        assert b'nilregret_overdue{study="shop",tenant="default"} 2.0' in client.get("/metrics")[1]
+        asked(client)
+        assert client.get(AT)[1]["trials"] == {"all": 3, "observed": 2, "pending": 1}

@@ -26,7 +26,7 @@ from ..study.function import answers_for_units
 from ..study.late_fits import answer_delays
 from ..study.study import Study
 from ..study.trial_json import context_json, with_history
-from ..study.waiting import Counted, counted_trials, set_at_deadline, told_counted
+from ..study.waiting import PAST, Counted, counted_trials, overdue, set_at_deadline, told_counted
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -64,6 +64,7 @@ def overview(study: Study) -> dict[str, Any]:
         "multipliers": study.multipliers.tolist(), "saturated": study.saturated,
         "norm_bounds": [list(pair) for pair in study.norm_bounds],
         "pending": [with_history(trial) for trial in trials if trial.state == "pending"],
+        "overdue": overdue(study, study.replica.clock()),
         "enqueued": [entry._asdict() for entry in study.enqueued], "delays": _delays(study, trials),
         **({"pruned": pruned._asdict() | {"said": str(pruned)}} if pruned.stopped or pruned.spared else {}),
         "notes": [*cautions(study.policy, Answered.of(trials), study.multipliers).values(), *study.remarks.values()],
@@ -318,6 +319,7 @@ def overview_parts(summary: dict[str, Any], study: Study) -> list[str | Table]:
             ("study", summary["name"]), ("policy", summary["algorithm"]), ("domain", _domain(study)),
             ("goal", f"{goal_in_words(objectives_json(study))}, seed {summary['seed']}"),
             ("trials", f"{summary['trials']['all']}" + (f": {counts}" if counts else "")),
+            ("overdue", summary["overdue"] and f"{many(summary['overdue'], 'pending trial')}{PAST}"),
             ("to try first", len(summary["enqueued"]) or None),
             ("about", summary["about"]), ("first asked", moment(summary["first_asked_at"])),
             ("last answer", moment(summary["last_told_at"])), *_best_facts(summary), *_budget_facts(summary),

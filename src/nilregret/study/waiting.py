@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._utils.checks import many
+from .._utils.checks import Array, many
 from ..policy.policy import Policy
 from ..policy.state import State
 from ..slots.pending import estimated_law, given_law
@@ -29,7 +29,10 @@ from .best import at_full, without_violation
 from .definition import RULE
 from .direction import AnyState, negated, on_average
 from .late_fits import answer_delays
+from .leases import renewal
 from .study import Study
+
+PAST = " past the deadline, until the next call that writes to the study"
 
 
 class Wait(NamedTuple):
@@ -85,6 +88,26 @@ def wait_of(study: Study) -> Wait | None:
     if wait is not None:
         return Wait(wait, bool(getattr(pending, "in_time", False)), getattr(pending, "minimum", None))
     return study.replica.query(lambda state: _learned(study, state)) if isinstance(study.policy, Policy) else None
+
+
+def deadlines(study: Study) -> Array:
+    """Returns the times, Unix seconds, at which the next write ends the wait for a pending trial, in order."""
+    rule, replica = study.about.get(RULE), study.replica
+    collected = isinstance(rule, dict) and rule.get("reward") is not None  # Trials have no lease then.
+    wait = rule.get("deadline") if isinstance(rule, dict) and collected else None
+
+    def read() -> Array:
+        waiting = [trial for trial in replica.snapshot() if trial.state == "pending"]
+        if wait is not None:
+            return np.sort([trial.asked_at + wait for trial in waiting])
+        return np.sort([max(each.lease_until, renewal(each)) for each in waiting if each.lease_until is not None])
+
+    return replica.kept(("deadlines", replica.record.order), read)
+
+
+def overdue(study: Study, now: float) -> int:
+    """Returns how many pending trials are past their deadline. They are pending on record until the next write."""
+    return int(np.searchsorted(deadlines(study), now, side="right"))
 
 
 def set_at_deadline(study: Study) -> set[int]:

@@ -25,6 +25,7 @@ from ...study.definition import PROPENSITIES, objectives_of
 from ...study.study import Study
 from ...study.trial_json import context_json, parameters_json
 from ...study.visits import STICKY, sticky_seconds
+from ...study.waiting import overdue
 from ..wire import messages
 from ..wire.advice import warning_of
 from ..wire.decision_ids import Ids
@@ -83,6 +84,8 @@ def study_in_full(worker: StudyWorker) -> messages.StudyInFull:
     study = worker.study
     trials = study.trials
     counted: dict[str, int] = dict(Counter(trial.state for trial in trials))
+    if past := overdue(study, study.replica.clock()):
+        counted["overdue"] = past
     return messages.StudyInFull(
         **study_said(worker.name, study.policy.algorithm, worker.stored),
         policy=_policy(study, worker.stored), trials={"all": len(trials)} | counted,

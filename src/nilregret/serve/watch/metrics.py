@@ -29,6 +29,7 @@ from ...policy.engines import row_of
 from ...policy.policy import Policy
 from ...slots.envelope import Confidence, FiniteBayes
 from ...study.study import Study
+from ...study.waiting import overdue
 from ...theory.regret_bounds import sum_of_deviations_bound
 from ..work.answers import LATE, TellResult
 from ..work.deadlines import DEFAULTED
@@ -362,6 +363,7 @@ class _RecordMetrics:
     def collect(self) -> Iterable[Metric]:
         """Returns the metrics (see `prometheus_client.registry.Collector`)."""
         trials = GaugeMetricFamily("nilregret_trials", "Trials on record, by state.", labels=(*OF_STUDY, "state"))
+        past = GaugeMetricFamily("nilregret_overdue", "Pending trials past their deadline.", labels=OF_STUDY)
         decisions = CounterMetricFamily("nilregret_decisions", "Decisions on record.", labels=OF_STUDY)
         observed = CounterMetricFamily("nilregret_observations", "What nobody had asked for.", labels=OF_STUDY)
         answers = CounterMetricFamily(
@@ -377,13 +379,14 @@ class _RecordMetrics:
                 unanswered = self._unanswered(worker)
                 for state, count in counts.states.items():
                     trials.add_metric((*of, state), count)
+                past.add_metric(of, overdue(worker.study, worker.study.replica.clock()))
                 decisions.add_metric(of, counts.decisions)
                 observed.add_metric(of, counts.observations)
                 answers.add_metric(of, counts.answers - unanswered)
                 late.add_metric(of, counts.late - unanswered)
                 violations.add_metric(of, counts.violations)
                 restarts.add_metric(of, len(worker.study.restarts))
-        return [trials, decisions, observed, answers, late, violations, restarts, *self._learned()]
+        return [trials, past, decisions, observed, answers, late, violations, restarts, *self._learned()]
 
     def _unanswered(self, worker: StudyWorker) -> int:
         """Returns how many decisions have an answer of the deadline rule and none of a caller."""

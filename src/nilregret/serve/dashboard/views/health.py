@@ -28,7 +28,7 @@ from ....study.direction import on_average
 from ....study.formatting import duration, unit, where
 from ....study.late_fits import answer_delays
 from ....study.study import Study
-from ....study.waiting import set_at_deadline
+from ....study.waiting import PAST, overdue, set_at_deadline
 from ...work.deadlines import Rule
 from .columns import STATES, columns_of
 from .pictures import Picture, drawn, each_short, empty, reward_text, said_with, short, table
@@ -263,7 +263,7 @@ def delays(study: Study, *, now: float) -> dict[str, Any]:
         "abandoned": [_row(trial, now, names) for trial in abandoned[-LISTED:]], "abandoned_count": len(abandoned),
         "late": [_late(study, trial, count, too_late) for trial, count in late[-LISTED:][::-1]],
         "late_count": len(late), "too_late_count": len(too_late),
-        "sentence": _sentence(pending, late, too_late, seconds) + _of_silent(len(silent), rule),
+        "sentence": _sentence(pending, late, too_late, seconds, overdue(study, now)) + _of_silent(len(silent), rule),
         "picture": _picture(came, seconds),
     }  # fmt: skip
 
@@ -294,9 +294,10 @@ def _late(study: Study, trial: Trial, questions: int, too_late: set[int]) -> dic
     }  # fmt: skip
 
 
-def _sentence(pending: list[Trial], late: list[tuple[Trial, int]], too_late: set[int], seconds: Any) -> str:
+def _sentence(pending: list[Trial], late: list[tuple[Trial, int]], too_late: set[int], seconds: Any, past: int) -> str:
     count = len(pending)
     waiting = f"{many(count, 'trial')} wait{'s' * (count == 1)} for an answer." if count else "No trial waits."
+    waiting += f" {past:,} of them {'is' if past == 1 else 'are'}{PAST}." if past else ""
     if not len(seconds):
         return waiting
     typical = f" Answers took {duration(float(np.median(seconds)))} (median), {duration(float(seconds.max()))} at most."

@@ -18,7 +18,7 @@ from ....study.direction import best_label, on_average
 from ....study.formatting import duration, metrics_text, where
 from ....study.function import answers_for_units
 from ....study.study import Study
-from ....study.waiting import told_counted
+from ....study.waiting import deadlines, overdue, told_counted
 from ...watch.signals import AT_REST
 from .columns import STATES, columns_of, latest, order_of
 from .front import NO_FRONT, front_facts, front_now
@@ -74,16 +74,19 @@ def status(study: Study, *, now: float) -> dict[str, Any]:
             mix = study.mix()
             at = mix.said(partial(where, names=study.replica.roster.names))
             best["mix"] = f"{short(mix.reward)} a trial: {at}"
-    until: int | str = math.ceil(last + _seconds_until_silent(states)) if last is not None and state in FRESH else ""
+    ends, past = deadlines(study), overdue(study, now)
+    until = ends[past : past + 1].tolist()  # Times after which the status is another.
+    if last is not None and state in FRESH:
+        until.append(last + _seconds_until_silent(states))
     if state == "silent" and last is not None:
-        until = math.ceil(now + _until_said_otherwise(now - last))
+        until.append(now + _until_said_otherwise(now - last))
     return {
         "trials": len(trials), "observed": states["observed"], "pending": states["pending"],
         "plays": study.replica.kept("plays", lambda: sum(t.times for t in trials if t.reward is not None)),
         "failed": states["failed"], "stopped": states["stopped"], "told": _told(study, best),
         "abandoned": states["abandoned"], "last_told_at": last_told, "last_asked_at": last_asked, "last_at": last,
         "state": state, "said": _said(state, last, now), "state_why": why, "best": best, "why_no_best": why_no_best,
-        "known": f"{order}_{until}",
+        "known": f"{order}_{math.ceil(min(until)) if until else ''}", "overdue": past,
         "enqueued": len(study.enqueued), "front": front_facts(study),
     }  # fmt: skip
 
