@@ -151,12 +151,32 @@ def test_where_all_starts_are_unsafe_the_lowest_is_played_with_a_warning():
     study = nr.Study(policy(part, LINE, SHORT))
     for point, value in ((0.0, 0.5), (0.5, 0.2), (1.0, 0.9)):
         study.add([point], point, constraints=[value])
-    with pytest.warns(nr.errors.NoRegretWarning, match=r"All points of `start` are unsafe.*lowest"):
+    with pytest.warns(nr.errors.NoRegretWarning, match=r"trial 3 is at the point of `start` whose.*lowest"):
         trial = study.ask()
     assert trial.point[0] == 0.5
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # once
         assert study.ask().point[0] == 0.5
+
+
+def test_a_point_that_somebody_enqueued_says_nothing_of_start():
+    study = nr.Study(policy(nr.Safe(start=[[0.0]], scale=1.0, noise=0.1), LINE, SHORT))
+    study.add([0.0], 0.0, constraints=[-1.0])
+    study.add([0.5], 0.0, constraints=[0.5])
+    study.enqueue([0.5])
+    assert study.ask().point[0] == 0.5
+    assert not study.remarks
+
+
+def test_an_unsafe_start_of_before_a_restart_is_forgotten():
+    part = nr.Safe(start=[[0.0]], scale=1.0, noise=0.1)
+    study = nr.Study(policy(part, LINE, SHORT).using(memory=nr.slots.RestartAt((2,))))
+    study.add([0.0], 0.0, constraints=[0.5])
+    with pytest.warns(nr.errors.NoRegretWarning, match="trial 1 is at the point of `start`"):
+        study.tell(study.ask(), 0.0, constraints=[0.5])
+    study.tell(study.ask(), 0.0, constraints=[-0.5])
+    assert study.restarts == [2]
+    assert not study.remarks
 
 
 @pytest.mark.parametrize(

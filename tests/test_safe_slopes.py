@@ -278,3 +278,17 @@ def test_a_misspelt_slope_is_named():
     part = nr.Safe(start=[{"x": 0.0}], slope={"y": 1.0}, noise=0.1)
     with pytest.raises(InvalidInput, match=r"says nothing of parameter `x`.* It names \['y'\]"):
         nr.gp_ucb(nr.Space(x=nr.Float(0, 10)), KERNEL, noise=0.1, constraints=part)
+
+
+def test_remarks_under_contexts_count_contexts_and_say_where_a_value_counts():
+    part = nr.Safe(start=[{"feed": 1}, {"feed": 9}], slope={"feed": 1.0}, noise=0.1)
+    study = nr.Study(nr.auto(FEED, context=nr.Space(load=nr.Float(0, 1)), constraints=part), seed=0)
+    for load in range(8):
+        assert "contexts" not in study.remarks
+        for feed in (1, 9):
+            study.add({"feed": feed}, 0.0, context={"load": load / 10}, constraints=[-1.0])
+    assert "told under 8 contexts" in study.remarks["contexts"]
+    study.add({"feed": 9}, 0.0, context={"load": 0.9}, constraints=[1.0])
+    assert "not played again in contexts for which this value counts." in study.remarks["unsafe start"]
+    assert study.feasible({"feed": 9}, context={"load": 0.9}) == 0.0
+    assert study.feasible({"feed": 9}, context={"load": 0.8}) == 1.0

@@ -65,7 +65,7 @@ class SafetyState(Copyable, DualState):
         self._unsafe: dict[tuple[bytes, bytes], Array] = {}  # points where one of these sums is above 0
         self._first = 0  # first trial that counts
         self._contradiction: tuple[int, str] | None = None  # trial whose value contradicts the prior, and a sentence
-        self._unsafe_trial: int | None = None  # the last trial at a point that is unsafe by its own values
+        self._unsafe_trial: int | None = None  # the last trial of `start` that was asked although unsafe by its values
 
     @property
     def remaining_delta(self) -> float:
@@ -92,10 +92,10 @@ class SafetyState(Copyable, DualState):
             )
         if self._unsafe_trial is not None:
             said["unsafe start"] = (
-                f"All points of `start` are unsafe by the constraint values told there (above 0 on average), and no "
-                f"other point is certified: trial {self._unsafe_trial} is at the one whose values are lowest. Usually "
-                "the constraint values do not lie at 0 where they are just met, or have the other sign. Look at them, "
-                "and give a `start` that is safe."
+                f"Nothing that could be played was certified. So trial {self._unsafe_trial} is at the point of `start` "
+                "whose constraint values are lowest, and they were above 0 on average. Usually the values do not lie "
+                "at 0 where the limit is just met, or have the other sign. Look at them, and give a `start` that is "
+                "safe."
             )
         return said
 
@@ -130,7 +130,7 @@ class SafetyState(Copyable, DualState):
     def asked(self, trial: Trial, limits: Callable[[], list[Envelope]]) -> None:
         """Spends the risk of a point when the point is asked for the first time."""
         key = (_key(trial.context), trial.point.tobytes())
-        if key in self._unsafe:
+        if key in self._unsafe and not trial.enqueued:
             self._unsafe_trial = trial.number
         if key in self._certified or self._bounded:
             return
@@ -168,6 +168,8 @@ class SafetyState(Copyable, DualState):
         self._unsafe = {key: np.frombuffer(key[1]) for key, total in self._sums.items() if (total > 0.0).any()}
         if self._contradiction is not None and self._contradiction[0] < first:
             self._contradiction = None
+        if self._unsafe_trial is not None and self._unsafe_trial < first:
+            self._unsafe_trial = None
         if self._check is not None:
             self._check.forget_before(first)
 

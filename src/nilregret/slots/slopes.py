@@ -346,9 +346,10 @@ class SlopeState(Copyable, DualState):
             said["unsafe start"] = self._of_start(unsafe[0])
         if len(self._told) >= PATIENCE and all(map(self._is_start, self._places.values())):
             said |= self._of_margin()
-            if self.metrics[0].fixed[: -self.start.shape[1]].any() and len(self._places) >= PATIENCE:
+            contexts = {place.row[: -self.start.shape[1]].tobytes() for place in self._places.values()}
+            if self.metrics[0].fixed[: -self.start.shape[1]].any() and len(contexts) >= PATIENCE:
                 said["contexts"] = (
-                    f"Constraint values were told under {len(self._places)} contexts, and nothing but `start` is "
+                    f"Constraint values were told under {len(contexts)} contexts, and nothing but `start` is "
                     "certified in a new one. An answer counts only in contexts with the same values of what `slope` "
                     "does not name. Name the parameters of the context in `slope`, too."
                 )
@@ -394,11 +395,12 @@ class SlopeState(Copyable, DualState):
 
     def _of_start(self, place: _Place) -> str:
         j = int(place.low.argmax())
-        value = float(place.low[j] + self.noise[j])
+        value, under = float(place.low[j] + self.noise[j]), len(place.row) > self.start.shape[1]
         return (
             f"A point of `start` violates constraint {j + 1}: trial {int(place.low_by[j])} told {numeral(value)} "
             f"there, which is above 0 by more than the noise bound {numeral(float(self.noise[j]))}. So it is not "
-            "played again. Usually the values do not lie at 0 where the limit is just met, or have the other sign."
+            f"played again{' in contexts for which this value counts' if under else ''}. Usually the values do not lie "
+            "at 0 where the limit is just met, or have the other sign."
         )
 
     def refuse(self) -> None:
