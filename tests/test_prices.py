@@ -107,3 +107,11 @@ def test_multipliers_of_other_constraints_are_none():
     study = nr.Study(admmbo(nr.Box([0, 0], [1, 1])))
     study.tell(study.ask(), 0.5, constraints=[0.1])
     assert study.multiplier_history()[1].shape == (1, 0)
+
+
+def test_the_last_decision_may_be_that_of_another_object():
+    storage = nr.storage.MemoryStorage()
+    one, two = (nr.Study(average(count=1), storage=storage) for _ in range(2))
+    for _ in range(3):
+        one.tell(one.ask(), 0.0, constraints=[2.0])
+    assert two.last_multipliers.tolist() == one.last_multipliers.tolist() == pytest.approx([1.2])

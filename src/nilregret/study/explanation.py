@@ -177,7 +177,7 @@ class Explanation:
         answered: number of answered trials.
         first_counted: first trial that the memory had not forgotten, 0 if it remembered all.
         restarts: cuts of the memory until then, each with its reason.
-        multipliers: price of violating each constraint, reward units. Empty without constraints.
+        multipliers: price of violating each constraint, reward units. Empty if the policy has none.
         constraints: bounds of each constraint at the chosen point, if constraints have posteriors of their own, else
             empty.
         front: expected gain of the front, if the policy looks for one and chose by a score, or None.

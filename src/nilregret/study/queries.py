@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from inspect import isfunction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from .front import Front, Mix
     from .importance import Importance
     from .pruning import Pruned
+
+R = TypeVar("R")
 
 
 class FitRecord(NamedTuple):
@@ -255,7 +257,8 @@ class Queries(Generic[D]):
         """Writes all trials to a file and returns its path.
 
         Args:
-            path: of a new file that ends in .csv, .jsonl (an object each), .parquet or .arrow.
+            path: of a file that ends in .csv, .jsonl (an object each), .parquet or .arrow. If it is there, it is
+                replaced.
 
         >>> import nilregret as nr
         >>> arms = nr.Arms.grid(0, 10, 11)
@@ -347,8 +350,9 @@ class Queries(Generic[D]):
         """Returns how sure it is that each of n points satisfies all constraints, `(n,)`.
 
         With `nr.EveryRound` and `nr.OnAverage`, the posterior probability that all g_j <= 0. With `nr.Safe`, 1.0 at
-        certified points and at the points of `start`, else 0.0. With `nr.Safe` it is also 0.0 if the constraint values
-        told at a point are above 0 on average.
+        certified points and at the points of `start`, else 0.0. It is also 0.0 where the values told are above 0: with
+        `slope` by more than the noise bound, otherwise on average. Answers that refute the slopes make it 0.0
+        everywhere.
 
         Args:
             points: see `predict`. Parameters copied from a trial, which have 12 digits, are exactly its point.
@@ -657,8 +661,8 @@ class Queries(Generic[D]):
     def minimum(self) -> float | None:
         """Value imputed to unanswered trials in the next round, reward units, or None if they are not censored.
 
-        If the policy was made with `minimum=None`, it is the smallest reward told so far. If the goal is to minimise,
-        it is the largest loss.
+        If the policy was made with `minimum=None`, it is the smallest reward told so far, and the prior mean before the
+        first. If the goal is to minimise, it is the largest loss.
         """
         least = self.replica.query(lambda state: state.minimum)
         return least if least is None or self.goals[0] == "maximize" else negated(least)
@@ -683,13 +687,13 @@ class Queries(Generic[D]):
 
     @property
     def multipliers(self) -> Array:
-        """Price of violating each constraint in the next round, `(m,)`, reward units. Empty without constraints."""
+        """Price of violating each constraint in the next round, `(m,)`, reward units. Empty without prices."""
         return self.replica.query(lambda state: state.multipliers.copy())
 
     @property
     def last_multipliers(self) -> Array:
         """Multipliers of the last decision, `(m,)`. Before any decision, the initial ones."""
-        return self.replica.state.multipliers.copy()
+        return self._as_decided(lambda state: state.multipliers.copy())
 
     def multiplier_history(self) -> tuple[IndexArray, Array]:
         """Returns the multipliers of each decision: numbers of the trials asked for `(n,)`, and multipliers `(n, m)`.
@@ -704,13 +708,13 @@ class Queries(Generic[D]):
 
     @property
     def remarks(self) -> Mapping[str, str]:
-        """Sentences, by kind, about data that the last decision contradicts, such as values told under `nr.Safe`."""
-        return self.replica.current().remarks
+        """Sentences, by kind, about answers that contradict what the policy was told, such as `slope` of `nr.Safe`."""
+        return self.replica.query(lambda state: state.remarks)
 
     @property
     def saturated(self) -> bool:
         """True if a multiplier or penalty of the last decision was clipped at 1e6."""
-        return self.replica.state.saturated
+        return self._as_decided(lambda state: state.saturated)
 
     @property
     def norm_bounds(self) -> list[tuple[int, float]]:
@@ -841,6 +845,12 @@ class Queries(Generic[D]):
         with self.replica.lock:
             self.replica.sync()
             return self.inputs.context(context, self.replica.trials)
+
+    def _as_decided(self, read: Callable[[AnyState], R]) -> R:
+        """Returns a function's result for the state as the last decision of any process left it."""
+        with self.replica.lock:
+            self.replica.sync()
+            return read(self.replica.state)
 
     def _in_use(self) -> Sequence[Trial]:
         """Returns all trials but those of retired arms."""

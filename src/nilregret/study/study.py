@@ -275,9 +275,10 @@ class Study(Queries[D]):
         """Returns the next trial, recorded as pending. With `count`, returns a list of that many.
 
         The policy's `pending` part says how pending trials are treated. Most policies ignore them, and then mostly
-        ask for the same point again until a reward comes. `gp_bucb`, `gp_ucb_sdf`, and `auto` in boxes and spaces
-        spread out. Under a context, several trials on arms are at different arms as long as there are enough. A list of
-        b trials is b decisions in turn, recorded in one transaction: all of them, or none.
+        ask for the same point again until a reward comes. `gp_bucb`, `gp_ucb_sdf` and `auto(parallel=k)` spread out.
+        So does `auto` in boxes and spaces, if it has no contexts and no constraints. Under a context, several trials on
+        arms are at different arms as long as there are enough. A list of b trials is b decisions in turn, recorded in
+        one transaction: all of them, or none.
 
         Args:
             context: known before the decision, if the policy has contexts: `(c,)`, a dict of parameters or a table's
@@ -302,6 +303,7 @@ class Study(Queries[D]):
 
         Raises:
             InvalidInput: an argument cannot be used.
+            NoRegretError: nothing is left to play: everything has failed, or nothing is certified (`nr.Safe`).
             TrialError: the event is of a decision under another context.
             StorageError: the trial could not be recorded.
 
