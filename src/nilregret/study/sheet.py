@@ -60,9 +60,9 @@ body {{ font: 11pt/1.4 sans-serif; color: #000; background: #fff; margin: 1em; }
 h1 {{ font-size: 14pt; margin: 0 0 .2em; }} p {{ margin: 0 0 .8em; }}
 table {{ border-collapse: collapse; width: 100%; }} thead {{ display: table-header-group; }}
 tr {{ break-inside: avoid; }} td {{ height: 2.2em; }}
-th, td {{ border: 1px solid #000; padding: .2em .5em; text-align: right; overflow-wrap: anywhere; }}
-th {{ background: #eee; }} th:first-child {{ white-space: nowrap; }}
-th.wide {{ text-align: left; }} .empty {{ min-width: 5em; }} .wide {{ width: 30%; }}
+th, td {{ border: 1px solid #000; padding: .2em .5em; text-align: right; }} td {{ white-space: nowrap; }}
+td.text {{ white-space: normal; overflow-wrap: anywhere; min-width: 6em; }}
+th {{ background: #eee; }} th.wide {{ text-align: left; }} .empty {{ min-width: 5em; }} .wide {{ width: 30%; }}
 </style></head><body><h1>{title}</h1>
 <p>Write what came out, or the word failed. Where you set another value than printed, strike it out and write yours.</p>
 <table><thead><tr>{head}</tr></thead><tbody>
@@ -132,14 +132,14 @@ class Sheet:
             "" if i < first else ' class="wide"' if column == REMARKS else ' class="empty"'
             for i, column in enumerate(shown_columns)
         ]
-        cells = [[_text(cell, decimal) for cell in row[: len(shown_columns)]] for row in self.rows]
+        rows = ("".join(_html_cell(cell, decimal) for cell in row[: len(shown_columns)]) for row in self.rows)
         return PAGE.format(
             title=f"{escape(self.name)}, {many(len(self.trials), 'trial')}",
             head="".join(
-                f"<th{kind}>{escape(self._title(name).removeprefix(VALUES))}</th>"
+                f"<th{kind}>{escape(self._title(name).removeprefix(VALUES)).replace('_', '_<wbr>')}</th>"
                 for name, kind in zip(shown_columns, kinds, strict=True)
             ),
-            body="\n".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in cells),
+            body="\n".join(f"<tr>{row}</tr>" for row in rows),
         )
 
     def _title(self, column: str) -> str:
@@ -151,6 +151,12 @@ class Sheet:
 
 def _text(cell: Any, decimal: str) -> str:
     return repr(cell).removesuffix(".0").replace(".", decimal) if isinstance(cell, float) else str(cell)
+
+
+def _html_cell(cell: Any, decimal: str) -> str:
+    """Returns a cell of a page. Text may be broken between lines, and a number may not."""
+    kind = ' class="text"' if isinstance(cell, str) and cell else ""
+    return f"<td{kind}>{escape(_text(cell, decimal))}</td>"
 
 
 def check_form(path: str | Path | None, digits: int, decimal: str) -> None:
