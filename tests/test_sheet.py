@@ -240,7 +240,9 @@ class TestFiles:
         assert repr(page) == "Sheet(2 trials of study '<lab>')"
 
     def test_no_number_is_broken_between_lines_of_a_page(self):
-        text = made(nr.Space(long_name=nr.Float(0, 900), kind=nr.Choice("some words", "other words"))).sheet(1).to_html()
+        text = (
+            made(nr.Space(long_name=nr.Float(0, 900), kind=nr.Choice("some words", "other words"))).sheet(1).to_html()
+        )
         assert "td { white-space: nowrap; }" in text
         assert re.search(r'<td>0</td><td>[\d.]+</td><td class="text">\w+ words</td><td></td>', text)
         assert "<th>long_<wbr>name</th>" in text

@@ -127,6 +127,47 @@ def test_what_cannot_be_read_is_said(data, sentence, tmp_path):
     assert len(made.trials) == 0
 
 
+@pytest.mark.parametrize(
+    ("number", "dot", "comma"), [("1.250", 1.25, 1250), ("1,250", 1250, 1.25), ("\u22121,250", -1250, -1.25)]
+)
+def test_a_mark_that_may_group_thousands_is_no_guess(number, dot, comma, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(f"t;c;reward\n50;a;{number}\n")
+    with pytest.raises(nr.errors.InvalidInput, match=rf"{number} in column reward, which may be \S+ or .*--decimal"):
+        study().add_from(path)
+    found = [study().add_from(path, decimal=mark)[0].reward for mark in ".,"]
+    assert found == [dot, comma]
+    with pytest.raises(nr.errors.InvalidInput, match="`decimal`"):
+        study().add_from(path, decimal=";")
+
+
+@pytest.mark.parametrize(
+    ("cells", "rewards"),
+    [
+        (["1.250", "0.5"], [1.25, 0.5]),
+        (["1,250", "\u22120,5"], [1.25, -0.5]),
+        (["1.250,5", "1.250"], [1250.5, 1250]),
+        (["1.250.000", "3"], [1250000, 3]),
+    ],
+)
+def test_another_number_shows_the_decimal_mark(cells, rewards, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("t;c;reward\n" + "".join(f"50;a;{cell}\n" for cell in cells))
+    assert [trial.reward for trial in study().add_from(path)] == rewards
+
+
+def test_thousands_beside_decimals_are_read_if_the_mark_is_given(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("t;c;reward\n50,5;a;1.250\n")
+    assert study().add_from(path, decimal=",")[0].reward == 1250
+    with pytest.raises(nr.errors.InvalidInput, match=r"has 50,5 in column t, and '.' is the decimal mark"):
+        study().add_from(path, decimal=".")
+    path.write_text('t,c,reward\n50,a,"1,250"\n')
+    assert study().add_from(path, decimal=".")[0].reward == 1250
+    with pytest.raises(nr.errors.InvalidInput, match=r"1,250.*--decimal"):
+        study().add_from(path)
+
+
 def test_losses_by_their_name(tmp_path):
     (tmp_path / "table.csv").write_text(PLAIN.replace("reward", "loss"))
     assert facts(study(goal="minimize").add_from(tmp_path / "table.csv")) == WANTED

@@ -195,10 +195,13 @@ def real(value: object) -> float | None:
         return math.inf if entry > 0 else -math.inf
 
 
+MINUS = "\u2212"  # The sign that word processors and spreadsheets of some countries write.
+
+
 def written(text: str) -> float | None:
     """Returns the number that a text holds, as people and files write it, or None. It may be NaN or infinite."""
     try:
-        text = text.strip()  # Of blanks that are not ASCII, too.
+        text = text.strip().replace(MINUS, "-")  # Of blanks that are not ASCII, too.
         return float(text) if text.isascii() and "_" not in text else None  # `float` also reads 1_000 and other digits
     except ValueError:
         return None

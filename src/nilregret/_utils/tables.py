@@ -6,6 +6,8 @@ CSV is written here too, in the one form that a spreadsheet does not compute.
 |---|---|
 | separator of a CSV file | comma, semicolon or tab, the one with which the first line has most columns |
 | decimal commas | in files that separate by semicolons or tabs. Decimal points beside them are refused |
+| 1.250 or 1,250 | in files that separate by semicolons or tabs: refused if no other number shows which it is |
+| `decimal` | if given, it is the decimal mark of a CSV file, and the other mark groups thousands |
 | a text that begins with `'` and then `=`, `+`, `-` or `@` | without the `'`, as `csv_cell` wrote it |
 | numbers | without blanks around them |
 | names of columns | without blanks around them, in any capitalisation |
@@ -27,7 +29,7 @@ from typing import Any, final
 import numpy as np
 
 from ..errors import InvalidInput, needs
-from .checks import Array, closest, many, number_in, shown
+from .checks import MINUS, Array, closest, many, number_in, one_of, shown
 from .dataclass import dataclass, replace
 from .files import bytes_of, text_in
 from .logs import AMONG, COUNTED, Row, rows_of_records, rows_of_text
@@ -40,9 +42,14 @@ LOSSES = ("loss", "cost")  # Minus the rewards, whatever the goal.
 INDEX = re.compile(r"(Unnamed: \d+)?$")  # The name of a data frame's index in a CSV file.
 SEPARATORS = (",", ";", "\t")
 COMPUTED = re.compile(r"'*[=+\-@\t\r]")  # A spreadsheet computes a cell that begins so (but for the quotes).
-NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf|nan)$")
-DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?$")
-DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?$")
+OUTCOMES = ("failed", "abandoned")  # Words in a column of answers.
+SIGN, EXPONENT = f"[+{MINUS}-]?", f"([eE][+{MINUS}-]?\\d+)?"
+NUMBER = re.compile(rf"{SIGN}((\d+\.?\d*|\.\d+){EXPONENT}|inf|nan)$")
+DECIMAL = {mark: re.compile(rf"{SIGN}\d*[{mark}]\d+{EXPONENT}$") for mark in ".,"}
+# Numbers with thousands that the other mark groups, by the decimal mark. Without the decimal mark they may be both.
+GROUPED = {mark: re.compile(rf"{SIGN}[1-9]\d{{0,2}}([{each}]\d{{3}})+([{mark}]\d*)?$") for mark, each in (".,", ",.")}
+SAY = "`decimal` of `add_from`, and `nilregret import --decimal`, say which mark is the decimal one."
+SHEET = "sheet"  # A column of a sheet to fill in. With a decimal comma its cells are separated by semicolons.
 PARQUET, ARROW, WORKBOOK, DATABASE = b"PAR1", b"ARROW1", b"PK\x03\x04", b"SQLite format 3\0"
 # Columns of an export that are no answer and no point.
 OF_TRIALS = {
@@ -175,8 +182,8 @@ class Table:
     def wrong(self, column: str, row: int, wanted: str) -> InvalidInput:
         """Returns the error about a cell."""
         value = self.columns[column][row]
-        comma = isinstance(value, str) and DECIMAL_COMMA.match(value)
-        why = " Decimal commas are read in files that separate by semicolons." if comma else ""
+        comma = isinstance(value, str) and (DECIMAL[","].match(value) or GROUPED["."].match(value))
+        why = f" Decimal commas are read in files that separate by semicolons. {SAY}" if comma else ""
         return InvalidInput(
             f"{self.at(row)} has {shown(value)} in column {column}: it must be {wanted}, or empty.{why}"
         )
@@ -280,24 +287,29 @@ def _unique(columns: dict[str, Any], names: Sequence[Any], called: str) -> dict[
     return columns
 
 
-def read_table(path: str | Path) -> Table:
+def read_table(path: str | Path, decimal: str | None = None) -> Table:
     """Returns the table in a file, whose content says of which kind it is.
+
+    Args:
+        path: of the file.
+        decimal: decimal mark of a CSV file, "." or ",", or None if the file shows which it is.
 
     Raises:
         InvalidInput: the file cannot be read, or it is no table.
     """
-    return table_in(bytes_of(path), str(path))
+    return table_in(bytes_of(path), str(path), decimal)
 
 
-def given_table(name: str, source: Any, *, also: str = "") -> Table:
+def given_table(name: str, source: Any, *, also: str = "", decimal: str | None = None) -> Table:
     """Returns the table in a file, a data frame, a mapping of columns or a list of dicts.
 
     Args:
         name: of the argument, for errors.
         source: the table, or the path of a file.
         also: what else the argument takes, for errors.
+        decimal: see `read_table`. It has no effect on tables in memory.
     """
-    table = read_table(source) if isinstance(source, str | Path) else table_of(source, f"`{name}`")
+    table = read_table(source, decimal) if isinstance(source, str | Path) else table_of(source, f"`{name}`")
     if table is None:
         kinds = f"{also}the path of a file, a data frame, a mapping of columns or a list of dicts"
         raise InvalidInput(f"`{name}` is {shown(source)}: it must be {kinds}.")
@@ -309,15 +321,18 @@ def is_text(data: bytes) -> bool:
     return not data.startswith((PARQUET, ARROW, WORKBOOK, DATABASE))
 
 
-def table_in(data: bytes, called: str) -> Table:
+def table_in(data: bytes, called: str, decimal: str | None = None) -> Table:
     """Returns the table in the content of a file.
 
     Args:
         data: content of the file.
         called: words for the file in errors.
+        decimal: see `read_table`.
     """
+    if decimal is not None:
+        one_of("decimal", decimal, [".", ","])
     if is_text(data):
-        return _table_of_text(text_in(data, called), called)
+        return _table_of_text(text_in(data, called), called, decimal)
     if data.startswith(WORKBOOK):
         raise InvalidInput(f"{called} is a workbook or a ZIP file, which cannot be read: save its sheet as CSV.")
     if data.startswith(DATABASE):
@@ -325,7 +340,7 @@ def table_in(data: bytes, called: str) -> Table:
     return Table(called, _of_arrow(data, called), texts=True)
 
 
-def _table_of_text(text: str, called: str) -> Table:
+def _table_of_text(text: str, called: str, decimal: str | None) -> Table:
     """Returns the table in the text of a file."""
     start = text.lstrip()
     if not start:
@@ -337,7 +352,7 @@ def _table_of_text(text: str, called: str) -> Table:
         return table_of_records(rows, called)
     if start[0] == "[":
         return table_of_records(_listed(text, called), called)
-    return _of_csv(text, called)
+    return _of_csv(text, called, decimal)
 
 
 def _of_arrow(data: bytes, called: str) -> dict[str, Any]:
@@ -430,7 +445,7 @@ def _csv_lines(text: str, called: str) -> tuple[str, list[tuple[int, list[str]]]
         raise InvalidInput(f"{called} is no CSV table: line {reader.line_num}: {error}.") from None
 
 
-def _of_csv(text: str, called: str) -> Table:
+def _of_csv(text: str, called: str, decimal: str | None) -> Table:
     separator, lines = _csv_lines(text, called)
     (_, names), *rows = lines
     while names and not names[-1]:  # A line may end in separators.
@@ -445,8 +460,9 @@ def _of_csv(text: str, called: str) -> Table:
     kept = [i for i, name in enumerate(names) if not INDEX.match(name.strip())]
     columns = {names[i].strip(): [row[i] for _, row in rows] for i in kept}
     _unique(columns, [names[i].strip() for i in kept], called)
-    if separator != ",":
-        columns = _with_points(columns, called)
+    if separator != "," or decimal is not None:
+        given = "," if separator == ";" and SHEET in columns and decimal is None else None
+        columns = _with_points(columns, called, decimal, given)
     cells = {name: [_cell(text) for text in column] for name, column in columns.items()}
     return Table(called, cells, texts=True, lines=[number for number, _ in rows])
 
@@ -465,34 +481,70 @@ def _separator(text: str) -> tuple[str, str]:
     return max(SEPARATORS, key=lambda each: len(cells[each])), text
 
 
-def _with_points(columns: dict[str, list[str]], called: str) -> dict[str, list[str]]:
-    """Returns columns with decimal commas as decimal points.
+def _with_points(
+    columns: dict[str, list[str]], called: str, decimal: str | None, likely: str | None
+) -> dict[str, list[str]]:
+    """Returns columns with numbers as Python writes them.
+
+    Args:
+        columns: texts by name.
+        called: words for the file in errors.
+        decimal: the decimal mark, or None if the numbers show which it is.
+        likely: the decimal mark of a number such as 1,250 unless another number shows that it is not, or None.
 
     Raises:
-        InvalidInput: there are both, of which one may group thousands.
+        InvalidInput: it cannot be known which mark groups thousands.
     """
-    found = {}
-    for kind in (DECIMAL_COMMA, DECIMAL_POINT):
-        numbers = ((name, text) for name, column in columns.items() if all(map(_is_number, column)) for text in column)
-        found[kind] = next(((name, text) for name, text in numbers if kind.match(text.strip())), None)
-    comma, point = found[DECIMAL_COMMA], found[DECIMAL_POINT]
-    if comma and point:
+    of_numbers = [name for name, column in columns.items() if all(map(_is_number, column))]
+    cells = [(name, text.strip()) for name in of_numbers for text in columns[name]]
+    if decimal is None:
+        decimal = _decimal_mark(cells, called, likely)
+    other = "." if decimal == "," else ","
+    for name, text in cells:
+        if other in text and not GROUPED[decimal].match(text):
+            raise InvalidInput(f"{called} has {text} in column {name}, and {decimal!r} is the decimal mark.")
+    return {
+        name: [_with_point(text, decimal, grouped=name in of_numbers) for text in column]
+        for name, column in columns.items()
+    }
+
+
+def _decimal_mark(cells: Sequence[tuple[str, str]], called: str, likely: str | None) -> str:
+    """Returns the decimal mark of numbers, each with the name of its column."""
+    found = {mark: [each for each in cells if DECIMAL[mark].match(each[1])] for mark in DECIMAL}
+    grouped = {mark: any(GROUPED[mark].match(text) for _, text in cells if text.count(".") + text.count(",") > 1)
+               for mark in GROUPED}  # fmt: skip
+    if sum(grouped.values()) == 1:  # Such as 1.250,5 and 1.250.000, which can be read in one way.
+        return "." if grouped["."] else ","
+    if found[","] and found["."]:
+        (comma, text), (point, other) = found[","][0], found["."][0]
         raise InvalidInput(
-            f"{called} has numbers with a decimal comma ({comma[1]} in column {comma[0]}) and others with a point "
-            f"({point[1]} in column {point[0]}), which may group thousands: write all in one way."
+            f"{called} has numbers with a decimal comma ({text} in column {comma}) and others with a point "
+            f"({other} in column {point}), which may group thousands: write all in one way. {SAY}"
         )
-    if point:
-        return columns
-    return {name: [_with_point(text) for text in column] for name, column in columns.items()}
+    mark = "." if found["."] else ","
+    alike = [GROUPED["." if mark == "," else ","].match(text) for _, text in found[mark]]
+    if alike and all(alike) and mark != likely:
+        name, text = found[mark][0]
+        whole, part = text.replace(mark, ""), text.replace(mark, ".").rstrip("0")
+        raise InvalidInput(
+            f"{called} has {text} in column {name}, which may be {whole} or {part}. No other number of the file says "
+            f"which: write {whole}, or another number of digits. {SAY}"
+        )
+    return mark
 
 
-def _with_point(text: str) -> str:
-    return text.replace(",", ".") if DECIMAL_COMMA.match(text.strip()) else text
+def _with_point(text: str, decimal: str = ",", *, grouped: bool = False) -> str:
+    """Returns a number with a decimal point, and any other text as it is."""
+    if grouped and GROUPED[decimal].match(text.strip()):
+        text = text.replace("." if decimal == "," else ",", "")
+    return text.replace(",", ".") if DECIMAL[","].match(text.strip()) else text
 
 
 def _is_number(text: str) -> bool:
     text = text.strip()
-    return not text or bool(NUMBER.match(text) or DECIMAL_COMMA.match(text))
+    known = (NUMBER, DECIMAL[","], *GROUPED.values())
+    return not text or text.casefold() in OUTCOMES or any(each.match(text) for each in known)
 
 
 def _cell(text: str) -> str | None:

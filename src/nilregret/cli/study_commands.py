@@ -45,9 +45,10 @@ def export(storage: str, study: str, file: Path | None) -> None:
 @study_command("Add the trials of a file, or of a study of Optuna.", name="import")
 @click.argument("file", metavar="FILE")
 @click.option("--optuna", metavar="NAME", help="FILE is the URL of a storage of Optuna: make STUDY of its study NAME.")
+@click.option("--decimal", type=click.Choice([".", ","]), help="Decimal mark of a CSV file, if numbers do not show it.")
 @json_option
 @noted()  # such as of a column that was not read
-def import_(storage: str, study: str, file: str, optuna: str | None, *, as_json: bool) -> None:
+def import_(storage: str, study: str, file: str, optuna: str | None, decimal: str | None, *, as_json: bool) -> None:
     """Record the rewards of FILE in STUDY, all or none: what `export` wrote, a table like it, or a log of decisions.
 
     A row with the number or the event of a trial of STUDY is the answer to it. Other rows are new trials. A table has a
@@ -60,7 +61,7 @@ def import_(storage: str, study: str, file: str, optuna: str | None, *, as_json:
     else:
         found = opened_study(storage, study)
         before, open_ = len(found.trials), {trial.number for trial in found.trials if trial.open}
-        taken = found.add_from(file)
+        taken = found.add_from(file, decimal=decimal)
         numbers, total = {trial.number for trial in taken}, len(found.trials)
         count = sum(number >= before for number in numbers)
         answers = len(numbers & open_)

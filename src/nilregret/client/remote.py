@@ -57,6 +57,7 @@ class Rows:
 
     Args:
         table: path of a file, a data frame, a mapping of columns or a list of dicts.
+        decimal: decimal mark of a CSV file, or None if the file shows which it is.
 
     Attributes:
         key: a name of the content of a file, or None.
@@ -65,12 +66,12 @@ class Rows:
         InvalidInput: nothing can be read.
     """
 
-    def __init__(self, table: Any) -> None:
+    def __init__(self, table: Any, decimal: str | None = None) -> None:
         self.key: str | None = None
         if isinstance(table, str | Path):
             data = bytes_of(table)
             self.key = f"content {hashlib.sha256(data).hexdigest()}"
-            found = table_in(data, str(table))
+            found = table_in(data, str(table), decimal)
         else:
             found = given_table("table", table)
         columns = {name: found.values(name) if name in NESTED else cells for name, cells in found.columns.items()}
@@ -364,7 +365,7 @@ class RemoteStudy:
         )  # fmt: skip
         return self._session.send("POST", f"{self.path}/observations", body, m.Observation, key_header(key))
 
-    def add_from(self, table: Any, *, key: str | None = None) -> m.ObservationsTaken:
+    def add_from(self, table: Any, *, key: str | None = None, decimal: str | None = None) -> m.ObservationsTaken:
         """Records the rewards of a table, a file or a log in one request, and returns how many (see `Study.add_from`).
 
         The service takes the rows in pieces. If the call is interrupted or a row is refused, those before it stay on
@@ -374,8 +375,9 @@ class RemoteStudy:
             table: see `Study.add_from`.
             key: names these rows. Of a file, the same content has the same name, so that a repeated call records
                 nothing twice. Rows in memory are new at each call unless they have a `key`.
+            decimal: see `Study.add_from`.
         """
-        rows = Rows(table)
+        rows = Rows(table, decimal)
         headers = key_header(key or rows.key) | {"Content-Type": "application/x-ndjson"}
         reply = self._session.request("POST", f"{self.path}/observations", rows, headers)
         said = msgspec.json.decode(reply, type=m.ObservationsTaken)

@@ -148,7 +148,7 @@ def _done_by_hand(calls: Transaction, row: Imported, known: Trial) -> Trial:
 
 
 def taking(
-    source: Any, replica: Replica, goal: Goal, name: str, *, propensities: bool
+    source: Any, replica: Replica, goal: Goal, name: str, decimal: str | None = None, *, propensities: bool
 ) -> Callable[[Transaction], list[Trial]]:
     """Returns a function that adds or tells the rows of a table in a transaction, and returns their trials.
 
@@ -157,12 +157,13 @@ def taking(
         replica: of the study.
         goal: of the study.
         name: of the study.
+        decimal: decimal mark of a CSV file, or None if the file shows which it is.
         propensities: whether the study records propensities.
 
     Raises:
         InvalidInput: nothing can be read, or a row cannot be used.
     """
-    table = given_table("table", source)
+    table = given_table("table", source, decimal=decimal)
     try:
         reader = reader_of(table, replica, goal, name)
         rows = reader.rows()

@@ -645,7 +645,7 @@ class Study(Queries[D]):
         self._after_tell()
         return added
 
-    def add_from(self, table: Any) -> list[Trial[D]]:
+    def add_from(self, table: Any, *, decimal: str | None = None) -> list[Trial[D]]:
         """Records the rewards of a table or a file, all or none, and returns their trials.
 
         A row with the `number` or the `event` of a trial of this study is the answer to it: it is told, once. Other
@@ -658,6 +658,8 @@ class Study(Queries[D]):
                 `loss` if the goal is to minimise). There may be `std`, `propensity`, `context.NAME`, `constraints.0`,
                 `metrics.NAME`, `unit`, `event`, `facts.NAME`, ... Several objectives have columns `values.NAME` (or
                 `NAME`) and perhaps `stds.NAME`. Another study is a table of its trials.
+            decimal: "." or ",", the decimal mark of a CSV file. None leaves it to the file, which is refused if its
+                numbers have two readings, such as 1.250.
 
         Raises:
             InvalidInput: the table cannot be read, a row cannot be used, or no row has a reward.
@@ -677,7 +679,8 @@ class Study(Queries[D]):
 
         if isinstance(table, Study):
             table = export.columns_of(table.policy, table.trials, table.replica.roster.columns)
-        take = importing.taking(table, self.replica, self.goals[0], self.name, propensities=self.propensities)
+        named = self.goals[0], self.name, decimal
+        take = importing.taking(table, self.replica, *named, propensities=self.propensities)
         taken = self._write(take, self._calls)
         self._after_tell()
         return taken
