@@ -182,3 +182,12 @@ def test_an_observer_who_does_what_the_policy_would_is_told_so():
             client.put(AT, {"policy": plain(nr.auto(PAIR)), "seed": 3})
             body = {"parameters": {**copied(trial), "x": x}, "reward": 1.0, "compare": True}
             assert client.post(f"{AT}/observations", body)[1]["would"]["same"] is same
+
+
+def test_a_row_of_a_table_may_repeat_a_trial(tmp_path):
+    study, path = played(3), tmp_path / "again.csv"
+    earlier = list(study.trials)
+    rows = [",".join(map(repr, [*trial.parameters.values(), 0.0])) for trial in earlier]
+    path.write_text("\n".join([",".join([*PAIR.parameters, "reward"]), *rows]))
+    for trial, again in zip(earlier, study.add_from(path), strict=True):
+        assert again.point.tobytes() == trial.point.tobytes()

@@ -319,13 +319,8 @@ class Inputs:
         named = named_points(context) if space is not None and space.unknown else None
         return () if named is None or space is None else space.unknown_in(named[0])
 
-    def point(self, point: Any, trials: Sequence[Trial] = ()) -> Decision:
-        """Returns a decision for one point of the domain, or for the parameters of one.
-
-        Args:
-            point: as given.
-            trials: of the study, whose points are known by their parameters (see `PlacesOfTrials`), or none.
-        """
+    def point(self, point: Any) -> Decision:
+        """Returns a decision for one point of the domain, or for the parameters of one."""
         domain = self.policy.domain
         one_row("point", point, domain.dimension)
         rows = domain.inside("point", point)
@@ -335,6 +330,9 @@ class Inputs:
                 advice="Call `add` for each.",
             )
         arm = int(domain.index(rows)[0]) if isinstance(domain, Arms) else None
-        rows = self.points.of(rows, trials) if trials else rows
         row = rows[0] if domain.limits is None else domain.limits.balanced(rows[0])
         return Decision(frozen(row.copy()), arm, explored=False)
+
+    def at_trial(self, decision: Decision, trials: Sequence[Trial]) -> Decision:
+        """Returns the decision at the point of the trial that has exactly its parameters, if there is one."""
+        return decision._replace(point=frozen(self.points.of(decision.point[None], trials)[0].copy()))

@@ -247,7 +247,7 @@ class Queue:
             points: as `Study.enqueue` takes them.
             roster: the arms of now.
             inputs: checks of the study.
-            trials: of the study (see `Inputs.point`).
+            trials: of the study (see `Inputs.at_trial`).
 
         Raises:
             InvalidInput: one of them cannot be tried.
@@ -332,7 +332,7 @@ def _checked(given: Any, roster: Roster, inputs: Inputs, trials: Sequence[Trial]
     if isinstance(domain, Arms) and isinstance(given, int | np.integer):
         given = domain.points[arm := roster.number(cast(int, given))]
     else:
-        given, arm, *_ = inputs.point(given, trials)
+        given, arm, *_ = inputs.at_trial(inputs.point(given), trials)
     if arm is not None and arm in roster.retired:
         raise InvalidInput(f"{roster.called(arm)} is retired.", advice="`study.restore_arm` brings it back.")
     refuse_outside_limits(domain, given[None], "it")

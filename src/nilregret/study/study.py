@@ -639,9 +639,7 @@ class Study(Queries[D]):
         answer = self.inputs.observation(reward, constraints, std, metrics)
         seen = Seen(context, self.inputs)
         # Read inside the transaction, because another process may have changed the space.
-        added = self._write(
-            lambda: self._calls.add(self.inputs.point(point_or_parameters, self.replica.trials), seen, *answer)
-        )
+        added = self._write(lambda: self._calls.add(self.replica.inputs.point(point_or_parameters), seen, *answer))
         self._after_tell()
         return added
 

@@ -304,7 +304,7 @@ class Transaction:
         if isinstance(context, Seen):
             context, asked = context.by(self.inputs, asked)
         order, plays = self.order + 1, told.plays
-        decision = decision._replace(repeats=1 if plays is None else plays.times)
+        decision = self.inputs.at_trial(decision, self.trials)._replace(repeats=1 if plays is None else plays.times)
         trial = self._trial(decision, context, order=order, now=self.now, asked=asked)._replace(propensity=propensity)
         if asked is not None:  # A visit comes from an export, and holds no name of a unit.
             trial = trial._replace(visit=asked) if isinstance(asked, Visit) else self._of_visit(trial, asked, None)

@@ -216,11 +216,12 @@ class Observe(NamedTuple):
         told = about("reward", inputs.observation, *answer)
         checked = worker.study.replica.checked
         entry, place = checked(lambda: self._place(worker))
-        about(entry, checked, lambda: worker.study.inputs.point(place))
+        read: Decision = about(entry, checked, lambda: worker.study.inputs.point(place))
+        by = worker.study.inputs
 
         def action(transaction: Transaction) -> ObserveResult:
-            # Another process may have changed the space.
-            decision = about(entry, transaction.inputs.point, place, transaction.trials)
+            now = transaction.inputs
+            decision = read if now is by else about(entry, now.point, place)  # Another process may change the space.
             reply = self.request.stored_reply(transaction)
             if reply is not None:
                 return ObserveResult(trial_of(worker, transaction, reply.numbers[0]), reply.more, again=True)
