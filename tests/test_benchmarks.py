@@ -46,6 +46,7 @@ PRINTED = {  # by a command with a small budget
     "pending.py --rounds 6 --arms 40": "largest ratio",
     "workers.py --workers 3 --jobs 2 --seconds 0.02": "% busy",
     "late.py --rounds 12 --seeds 2": "auto over window",
+    "open_trials.py --seeds 1 --rounds 12 --wait 6": "told with a yes alone",
     "fidelity.py --seeds 1 --trials 6 --problems shifted": "ahead of full only",
     "change.py --count 12 --rounds 50 --runs 2": "same verdicts: yes",
     "adaptive.py --runs 2 --worlds 2 --drifts 2 --rounds 9 --long 40 --arms 30 --surprises 1"

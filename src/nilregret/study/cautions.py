@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
@@ -32,6 +32,7 @@ from ..policy.state import State
 from ..slots.objective import Constrained
 from ..storage.record import Trial
 from ..theory.penalties import LARGEST
+from .definition import RULE
 from .direction import AnyState, has_channels
 
 FIRST, LAST = 4, 4096  # Checks are made at 4, 16, 64, ... 4,096 trials, with constraints at 4, 8, 16, ...
@@ -42,7 +43,8 @@ STIFF = 30.0  # Largest lambda without a warning, in prior variances.
 RUNAWAY = 100.0  # Largest charge for a typical violation, in ranges of the rewards.
 MOSTLY = 0.9  # Share of the recent trials that violate a constraint.
 DECIDED = 100  # Decisions before a warning of open ones.
-UNANSWERED = 0.2  # Share of open decisions from which a budget that is used up is theirs.
+UNANSWERED = 0.2  # Share of open decisions from which a budget that is used up is theirs, and from which rates err.
+FRESH = 100  # Latest trials, which weigh most in a posterior that drifts.
 UNWANTED, NOISE = "constraints not wanted", "noise"
 OFTEN_UNKNOWN = 0.05  # Share of decisions with an unknown level of a context, from which a caution says so.
 NO_ARMS = (
@@ -50,6 +52,15 @@ NO_ARMS = (
     "policies."
 )
 LISTED = 3  # Levels that a sentence names.
+OPEN = (
+    "Believed rewards are too {}: {} and count as nothing until the default reward at their deadline. {} Usually a yes "
+    "is told at once and a no never. It passes once few trials are open. For beliefs that count open trials, make a "
+    'study with "silence" as `on_deadline`, or for clicks with "silent no" as `answers` of `auto`.'
+)
+EXPOSED = (
+    "Believed rewards may be far off, mostly too {}: {}, and no default reward is on record. {} How long rewards take "
+    "is learned from trials whose deadline has passed. Wait for these before you act on the beliefs."
+)
 FALSE_ALARM = 1e-6  # Probability of a wrong warning about the noise, in all checks together.
 
 
@@ -284,6 +295,72 @@ def of_budgets(state: AnyState, context: Array | None) -> dict[str, str]:
                 "come, such as clicks. Tell the others too, as 0, or let a deadline do so."
             }
     return {}
+
+
+def of_deadlines(state: AnyState, about: Mapping[str, Any], trials: Sequence[Trial]) -> dict[str, str]:
+    """Returns a sentence, by kind, for what default rewards at a deadline do to a belief.
+
+    Measured in docs/measured/late-answers.md.
+
+    Args:
+        state: after these trials.
+        about: the facts of the study, with the deadline rule of the service.
+        trials: all of them, in the units told.
+    """
+    rule = about.get(RULE)
+    if not isinstance(rule, dict) or rule.get("on_deadline") != "reward" or rule.get("reward") is not None:
+        return {}
+    default = rule.get("default_reward")
+    if not isinstance(state, State) or not isinstance(default, int | float):
+        return {}
+    asked = [trial for trial in trials[state.first_counted :] if trial.told_order != trial.asked_order]
+    exposed = getattr(state.policy.pending, "wait", None) is not None
+    learned = exposed and any(trial.late for trial in trials)  # Also before a cut of the memory.
+    said = {
+        "open": None if learned else _open(state, asked, default, exposed=exposed),
+        "default constraints": _default_constraints(state.policy, asked),
+    }
+    return {kind: sentence for kind, sentence in said.items() if sentence is not None}
+
+
+def _open(state: State, asked: Sequence[Trial], default: float, *, exposed: bool) -> str | None:
+    """Returns a warning if rewards that come early are nearly all better than the default, or nearly all worse."""
+    part, waits = state.policy.pending, state.reward.data.pending.waits
+    if not (exposed or part.as_answered or part.hallucinates) or (waits is not None and waits.evident):
+        return None
+    told = [trial for trial in asked if trial.reward is not None]
+    last = max((trial.number for trial in told if trial.late), default=-1)
+    early = np.array([trial.reward for trial in told if not trial.late])
+    over = [trial.reward for trial in told if trial.number <= last]  # Their deadline has passed.
+    others = len(early) - max(np.sum(early > default), np.sum(early < default))
+    if len(early) < TAUGHT_NOTHING or others > (1.0 - MOSTLY) * len(early) * bool(over):
+        return None
+    recent = asked[-FRESH:] if state.policy.memory.drift() is not None else asked
+    waiting = sum(trial.state == "pending" for trial in recent)
+    rewards = [trial.reward for trial in recent if trial.reward is not None]
+    mean = float(np.mean(rewards or early))
+    known = float(np.mean(over)) if over else default  # type: ignore[arg-type]  # no reward is None
+    if waiting < UNANSWERED * (waiting + len(rewards)) or abs(mean - known) < UNANSWERED * abs(mean - default):
+        return None
+    share = f"{waiting:,} of {many(len(recent), 'trial')} are open"
+    if over:
+        means = f"Rewards average {numeral(mean, 3)}, and {numeral(known, 3)} where the deadline has passed."
+    else:
+        means = f"All {len(early):,} rewards so far are on one side of the default reward {numeral(default, 3)}."
+    return (EXPOSED if exposed else OPEN).format("high" if mean > default else "low", share, means)
+
+
+def _default_constraints(policy: Policy, asked: Sequence[Trial]) -> str | None:
+    """Returns a warning if many answered trials have no constraint values, since a default reward has none."""
+    late = [trial for trial in asked if trial.late and trial.reward is not None]
+    without, told = sum(t.constraints is None for t in late), sum(t.constraints is not None for t in asked)
+    if not policy.constraint_count or without < TAUGHT_NOTHING or without < UNANSWERED * (without + told) or not told:
+        return None
+    return (
+        f"{without:,} trials have a default reward and no constraint values, which a default lacks: constraints and "
+        f"budgets are judged by {many(told, 'other trial')}. Usually the values are told with a yes alone. Tell them "
+        "right after the decision, or tell each no yourself with its values."
+    )
 
 
 def _constraints_not_told(policy: Policy | ScriptedPolicy, answered: Answered) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from ..policy.state import State
 from ..slots.envelope import Envelope
 from ..storage.record import Trial
 from ..theory.fronts import LEAST_STD, boxes, log_distribution, log_ehvi
+from .cautions import of_deadlines
 from .direction import AnyPolicy, AnyState, Goal, has_channels, setting_of, signs_of, state_after, told_envelope
 from .explanation import Candidate, Explanation, FrontGain, OutputBounds
 from .front import Front, front_of
@@ -31,7 +32,8 @@ NO_REASONS = Reasons(None, None, None, np.zeros(0), None)  # of a trial that the
 
 def explanation(
     policy: AnyPolicy, goals: tuple[Goal, ...], trials: Sequence[Trial], number: int, *, seed: int,
-    available: Available | None = None, draws: int = DRAWS, entry: Entry | None = None,
+    about: Mapping[str, Any] | None = None, available: Available | None = None, draws: int = DRAWS,
+    entry: Entry | None = None,
 ) -> Explanation:  # fmt: skip
     """Returns why a trial was chosen.
 
@@ -41,6 +43,7 @@ def explanation(
         trials: all of them, by number.
         number: of the trial to explain.
         seed: of the study.
+        about: the facts of the study.
         available: points that could be played then, or None for all.
         draws: number of draws that estimate a propensity that has no closed form.
         entry: of the queue that became the trial, or None.
@@ -59,7 +62,7 @@ def explanation(
         earlier = [each.as_of(trial.asked_order - 1) for each in trials[:number]]
         state = state_after(policy, goals[0], earlier, seed=seed)
     asked = trial.as_of(trial.asked_order)
-    return _Moment(policy, state, goals, asked, earlier, available, draws, entry).explanation()
+    return _Moment(policy, state, goals, asked, earlier, available, draws, entry).explanation(about or {})
 
 
 def propensity_of(
@@ -166,8 +169,8 @@ class _Moment:
         self._state = state  # By now it has learned all that was known then.
         self._domain = state.policy.domain
 
-    def explanation(self) -> Explanation:
-        """Returns the explanation of the trial."""
+    def explanation(self, about: Mapping[str, Any]) -> Explanation:
+        """Returns the explanation of the trial, of a study with these facts."""
         state, trial = self._state, self._trial
         waiting = tuple(each.number for each in self._earlier if each.state == "pending")
         told, several = sum(each.state == "observed" for each in self._earlier), len(self._goals) > 1
@@ -178,6 +181,7 @@ class _Moment:
             "answered": told, "multipliers": tuple(map(float, state.multipliers)),
             "restarts": tuple(state.restarts), "repeated": _same(self._decision, trial, self._domain),
             "enqueued": None if self._entry is None else self._entry.said(self._domain),
+            "cautions": tuple(of_deadlines(state, about, self._earlier).values()),
         }  # fmt: skip
         if not isinstance(state, State):  # The policy is a script.
             return Explanation(**common, round=trial.number + 1, chosen=self._candidate(trial.point, None))

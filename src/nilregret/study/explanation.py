@@ -196,6 +196,7 @@ class Explanation:
         towards: a better point that the answer may help to certify, with `nr.Safe(slope=...)`, or None.
         budgets: budgets of `nr.NoWorse` before the decision, each a `nilregret.slots.no_worse.Standing`. Empty without.
         instead: what the policy would have played, if a budget held the round to the control, or None.
+        cautions: sentences about what made the belief wrong, such as default rewards at a deadline (`Study.remarks`).
         repeated: True if the policy decides the same again. It is False if `ask(among=..., exclude=...)` had left only
             some points, which a record does not hold. Pass them to `Study.explain`.
 
@@ -239,6 +240,7 @@ class Explanation:
     towards: Candidate | None = None
     budgets: tuple[Standing, ...] = ()
     instead: Candidate | None = None
+    cautions: tuple[str, ...] = ()
     repeated: bool
 
     @property
@@ -286,6 +288,8 @@ class Explanation:
             del rest["proofs"], rest["towards"]
         if not self.budgets:  # Most policies have none.
             del rest["budgets"], rest["instead"]
+        if not self.cautions:
+            del rest["cautions"]
         return first | rest | {"width": self._width, "why": self.why}
 
     def __str__(self) -> str:
@@ -429,7 +433,7 @@ class Explanation:
             ("kernel", f"{_short(repr(self.kernel))}, fitted" if self.fitted else ""),
             ("lengthscales", self._compared()),
             *(("budget", str(each)) for each in self.budgets),
-            ("propensity", _probable(self.propensity)),
+            ("propensity", _probable(self.propensity)), *(("caution", each) for each in self.cautions),
         ]  # fmt: skip
 
     def _compared(self) -> str:

@@ -30,6 +30,8 @@ from ..slots.refit import Lengthscales, Refitted
 from ..storage.changes import ARM_KINDS, StudyChange
 from ..storage.trial import Trial
 from .best import Certainty, at_full, best_trial, certainty, has_budget
+from .cautions import of_deadlines
+from .definition import RULE
 from .direction import AnyPolicy, AnyState, Goal, as_given, check_one_objective, has_channels, negated, told_envelope
 from .inputs import DRAWS, Inputs, PlacesOfTrials
 from .lessons import places_of
@@ -708,8 +710,13 @@ class Queries(Generic[D]):
 
     @property
     def remarks(self) -> Mapping[str, str]:
-        """Sentences, by kind, about answers that contradict what the policy was told, such as `slope` of `nr.Safe`."""
-        return self.replica.query(lambda state: state.remarks)
+        """Sentences, by kind, about answers that contradict the policy, or that come too late for a true belief."""
+        replica, about = self.replica, self.about
+        found = replica.query(lambda state: state.remarks)
+        if RULE not in about:
+            return found
+        read = partial(replica.query, lambda state: of_deadlines(state, about, replica.trials))
+        return {**found, **replica.kept("deadlines", read)}
 
     @property
     def saturated(self) -> bool:
@@ -834,8 +841,8 @@ class Queries(Generic[D]):
         if trials[number].place:
             offered = left_for(roster, offered, [t for t in places_of(trials, trials[number]) if t.number < number])
         return explanation(
-            roster.policy, self.goals, trials, number, seed=self.seed, available=roster.playable(offered),
-            draws=draws, entry=entry,
+            roster.policy, self.goals, trials, number, seed=self.seed, about=self.about,
+            available=roster.playable(offered), draws=draws, entry=entry,
         )  # fmt: skip
 
     # -- helpers -------------------------------------------------------------------------------------------------

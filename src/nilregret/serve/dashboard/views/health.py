@@ -62,7 +62,6 @@ def constraints_view(study: Study) -> dict[str, Any] | None:
     averaged = on_average(study.policy)
     found: dict[str, Any] = {
         "averaged": averaged, "saturated": study.saturated, "infeasible": _infeasible(study), "rows": [], "left_out": 0,
-        "remarks": list(study.remarks.values()),
         "sentence": "No constraint value has been told yet.", "pictures": [],
     }  # fmt: skip
     if told is None:
@@ -379,7 +378,7 @@ def health(study: Study, *, now: float) -> dict[str, Any]:
     waits, changed, limits = delays(study, now=now), changes(study), constraints_view(study)
     failed, unknown = _failures(study), unknown_levels(study.policy, study.trials)
     waiting = waits["pending_count"] or waits["late_count"] or waits["abandoned_count"]
-    moved = bool(changed["restarts"])
+    moved, remarks = bool(changed["restarts"]), list(study.remarks.values())
     weighed = moved or changed["picture"]["kind"] != "none"
     quiet = [
         name
@@ -388,8 +387,8 @@ def health(study: Study, *, now: float) -> dict[str, Any]:
     ]
     return {
         "waits": waits if waiting else None, "changes": changed if weighed else None, "budgets": limits,
-        "failures": failed, "said": bool(failed or waiting or weighed or limits or unknown), "quiet": ", ".join(quiet),
-        "unknown": [each.sentence for each in unknown],
+        "failures": failed, "said": bool(failed or waiting or weighed or limits or unknown or remarks),
+        "quiet": ", ".join(quiet), "unknown": [each.sentence for each in unknown], "remarks": remarks,
     }  # fmt: skip
 
 
