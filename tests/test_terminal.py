@@ -18,7 +18,7 @@ import nilregret as nr
 from nilregret.__main__ import main
 from nilregret._utils.numerals import numeral, numerals
 from nilregret.cli.groups import EXAMPLES, GROUPS
-from nilregret.cli.overview import _domain
+from nilregret.cli.overview import _domain, overview, overview_parts
 from nilregret.study import terminal
 from nilregret.study.formatting import sparkline
 
@@ -314,6 +314,14 @@ def test_a_pipe_gets_every_column_that_holds_something_whole():
         lines = [line.split() for line in terminal.plain(made).splitlines()]
         assert lines[0] == ["trial", *["reason"] * wide, "reward", "at"]
         assert lines[2:] == [["1", *["-"] * wide, "0.25", "a" * 99], ["2", *["-"] * wide, "0.5", "-"]]
+
+
+@pytest.mark.parametrize(("now", "said"), [(1.8e9, "2027-01-15 08:00:00 UTC"), (1e15, "1e15 s")])
+def test_times_of_a_summary_name_their_zone(now, said):
+    study = nr.Study(nr.auto(nr.Space(x=nr.Float(0, 1))), clock=lambda: now)
+    study.tell(study.ask(), 1.0)
+    facts = terminal.plain(overview_parts(overview(study), study)[0]).splitlines()
+    assert [line.split(maxsplit=2)[2] for line in facts if line.startswith(("first", "last "))] == [said, said]
 
 
 def test_parameters_that_do_not_fit_a_line_have_one_each(study):

@@ -321,8 +321,8 @@ def overview_parts(summary: dict[str, Any], study: Study) -> list[str | Table]:
             ("trials", f"{summary['trials']['all']}" + (f": {counts}" if counts else "")),
             ("overdue", summary["overdue"] and f"{many(summary['overdue'], 'pending trial')}{PAST}"),
             ("to try first", len(summary["enqueued"]) or None),
-            ("about", summary["about"]), ("first asked", moment(summary["first_asked_at"])),
-            ("last answer", moment(summary["last_told_at"])), *_best_facts(summary), *_budget_facts(summary),
+            ("about", summary["about"]), ("first asked", _utc(summary["first_asked_at"])),
+            ("last answer", _utc(summary["last_told_at"])), *_best_facts(summary), *_budget_facts(summary),
             *(front_facts(summary["front"]) if "front" in summary else ()),
             (best_label(study.goals[0]), _told_text(summary)), ("progress", _milestones(summary["progress"])),
             ("rate", _rate_text(summary)), *_sparklines(study, trials), *_model_facts(summary),
@@ -347,6 +347,11 @@ def overview_parts(summary: dict[str, Any], study: Study) -> list[str | Table]:
         parts += ["\nWaiting for an answer:", table(rows, headings)]
         parts += [f"and {len(pending) - LISTED} more"] * (len(pending) > LISTED)
     return [*parts, *(f"\nNote: {note}" for note in summary["notes"])]
+
+
+def _utc(time: float | None) -> str:
+    said = moment(time)
+    return f"{said} UTC" if ":" in said else said  # A clock of the user may count from any moment.
 
 
 def _domain(study: Study) -> str:
