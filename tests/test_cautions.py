@@ -1,5 +1,6 @@
 """Warnings of a wrong scale: each is given once, where there is cause and nowhere else."""
 
+import itertools
 import warnings
 from functools import partial
 
@@ -7,7 +8,10 @@ import numpy as np
 import pytest
 
 import nilregret as nr
+from nilregret.cli.overview import overview
 from nilregret.environments import gp_sample, rkhs_function
+from nilregret.serve.dashboard.views.standing import standing
+from nilregret.study.function import reached_ends
 
 ARMS = nr.Arms.grid(0, 1, 12)
 SE = nr.SquaredExponential(0.2)
@@ -158,3 +162,52 @@ def test_well_scaled_functions_of_bounded_norm_say_nothing(make):
 def test_well_scaled_constraints_say_nothing(make):
     env = nr.Environment(lambda x: x[:, 0], domain=ARMS, noise=0.1, constraints=lambda x: x - 0.5)
     nr.simulate(make(ARMS, SE, noise=0.1, norm_bound=1.0, epoch=10, epochs=30), env, 257)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_recommended_trial_at_the_end_of_a_range_is_said_everywhere(sign):
+    space = nr.Space(
+        rate=nr.Float(1e-4, 0.1, log=True), count=nr.Int(2, 20), share=nr.Float(0, 1), few=nr.Int(7, 9),
+        kind=nr.Choice("a", "b"),
+    )  # fmt: skip
+    goal = "maximize" if sign > 0 else "minimize"
+    study = nr.Study(nr.auto(space), goal=goal)
+    for i in range(24):
+        a, b, c = i / 23, i * 7 % 24 / 23, i * 11 % 24 / 23
+        at = {"rate": 1e-4 * 1000.0**a, "count": round(2 + 18 * b), "share": c, "few": 7 + i % 3, "kind": "ab"[i % 2]}
+        study.add(at, sign * (a - b + c + at["few"]))
+    study.add({"rate": 0.1, "count": 2, "share": 1.0, "few": 9, "kind": "b"}, 11.0 * sign)
+    ends = reached_ends(study)
+    assert [each.partition(", and")[0] for each in ends] == [
+        "The best rate is at the upper end of its range, 0.1", "The best count is at the lower end of its range, 2",
+    ]  # fmt: skip
+    assert overview(study)["notes"] == standing(study, now=0.0)["ends"] == ends
+    said = repr(nr.Result(study=study, trials=tuple(study.trials), wanted=None))
+    assert said.split("\n  ")[-2:] == [f"note: {each}" for each in ends]
+
+
+@pytest.mark.parametrize("f", [lambda a, b: -((a - 0.6) ** 2) - (b - 2.5) ** 2, lambda a, b: -((b - 2.5) ** 2)])
+def test_nothing_is_said_of_ends_where_the_best_lies_inside_or_a_number_says_nothing(f):
+    study = nr.Study(nr.auto(nr.Space(a=nr.Float(0.1, 1.1), b=nr.Float(2, 3))))
+    for i in range(12):
+        a, b = 0.1 + i / 11, 2 + (i * 5 % 12) / 11
+        study.add({"a": a, "b": b}, f(a, b))
+    study.add({"a": 0.1, "b": 2.5}, f(0.1, 2.5))
+    assert reached_ends(study) == []
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        nr.auto(nr.Space(a=nr.Float(1, 2), b=nr.Float(1, 2)).where("a + b <= 4")),
+        nr.auto(nr.Space(a=nr.Float(1, 2), b=nr.Float(1, 2)).grid(5)),
+        nr.auto(nr.Space(a=nr.Float(1, 2), b=nr.Float(1, 2)), constraints=1),
+    ],
+    ids=["limits", "arms", "constraints"],
+)
+def test_nothing_is_said_of_ends_under_limits_and_constraints_and_of_arms(policy):
+    study = nr.Study(policy)
+    for a, b in itertools.product((1.0, 1.25, 1.5, 1.75, 2.0), repeat=2):
+        study.add({"a": a, "b": b}, a + b, constraints=[-1.0] if policy.constraint_count else None)
+    assert reached_ends(study) == []
+    assert study.best().parameters == {"a": 2.0, "b": 2.0}

@@ -22,7 +22,7 @@ from ..study.best import at_full, told_best, without_violation
 from ..study.cautions import Answered, cautions
 from ..study.direction import best_label, has_channels
 from ..study.formatting import cell, figure, mean_uses, metrics_text, moment, sparkline, use_text, where
-from ..study.function import answers_for_units
+from ..study.function import answers_for_units, reached_ends
 from ..study.late_fits import answer_delays
 from ..study.study import Study
 from ..study.trial_json import context_json, with_history
@@ -67,7 +67,10 @@ def overview(study: Study) -> dict[str, Any]:
         "overdue": overdue(study, study.replica.clock()),
         "enqueued": [entry._asdict() for entry in study.enqueued], "delays": _delays(study, trials),
         **({"pruned": pruned._asdict() | {"said": str(pruned)}} if pruned.stopped or pruned.spared else {}),
-        "notes": [*cautions(study.policy, Answered.of(trials), study.multipliers).values(), *study.remarks.values()],
+        "notes": [
+            *cautions(study.policy, Answered.of(trials), study.multipliers).values(), *study.remarks.values(),
+            *reached_ends(study),
+        ],
     }  # fmt: skip
 
 

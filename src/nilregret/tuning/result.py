@@ -20,7 +20,7 @@ from ..storage.trial import metric_names
 from ..study.best import DRAWS, Certainty, at_full, closest_of, is_noisy, told_best, within_limits
 from ..study.direction import best_label, check_one_objective, on_average
 from ..study.formatting import mean_uses, metrics_text, trials_html, use_text
-from ..study.function import answers_for_units
+from ..study.function import answers_for_units, reached_ends
 from ..study.pruning import pruned_of
 from ..study.stored import portable
 from ..study.study import Study
@@ -323,6 +323,7 @@ class Result(Generic[D]):
         found = pruned_of(self.trials, 1.0 if goals[0] == "maximize" else -1.0)
         lines += [f"pruning: {found}"] * bool(found.stopped or found.spared)
         lines += [f"stopped: {self.stopped}"] * (self.stopped != "trials")
+        lines += [f"note: {said}" for said in reached_ends(self.study)]
         return "\n  ".join(lines)
 
     def _repr_html_(self) -> str:

@@ -20,7 +20,7 @@ from ....plots.source import has_single_best
 from ....storage.record import Trial
 from ....study.direction import best_label
 from ....study.formatting import where
-from ....study.function import expected_gain
+from ....study.function import expected_gain, reached_ends
 from ....study.study import Study
 from .columns import columns_of
 from .pictures import has_front
@@ -131,7 +131,8 @@ def standing(study: Study, *, now: float, paused: bool = False) -> dict[str, Any
     at = standing_status(study, now=now, paused=paused)
     refused = "refuted" in study.remarks
     todo = _step(REFUTED, "/health", "What refutes it") if refused else next_step(at)
-    return {"at": at, "settled": found, "next": todo, "under": _under_contexts(study)}
+    ends = reached_ends(study)
+    return {"at": at, "settled": found, "next": todo, "under": _under_contexts(study), "ends": ends}
 
 
 def _under_contexts(study: Study) -> list[dict[str, str]]:
