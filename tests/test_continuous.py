@@ -1,6 +1,7 @@
 """Policies on boxes, spaces and contexts; the search; Theorem 2; refits."""
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -810,6 +811,20 @@ def test_one_thread_puts_the_old_number_back_whoever_leaves_last():
         with pytest.raises(ZeroDivisionError), outer:
             1 / 0  # noqa: B018 - it raises
         assert threads() == before
+
+
+def test_one_thread_holds_in_each_thread_of_python():
+    """From threadpoolctl 3.8 on the first thread that sets the number of OpenBLAS owns it."""
+
+    def threads():
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    def inside():
+        with OneThread():
+            return threads()
+
+    with threadpool_limits(2, user_api="blas"), ThreadPoolExecutor(1) as pool:  # the owner is this thread
+        assert [pool.submit(inside).result(), threads(), inside(), threads()] == [{1}, {2}, {1}, {2}]
 
 
 def test_the_best_trial_takes_no_kernel_matrix(monkeypatch):

@@ -91,11 +91,20 @@ class OneThread(ProcessSetting):
         libraries = [library for library in _controller().lib_controllers if library.user_api == "blas"]
         self._before = [(library, threads) for library in libraries if (threads := library.get_num_threads()) != 1]
         for library, _ in self._before:
-            library.set_num_threads(1)
+            _set_threads(library, 1)
 
     def _restore(self) -> None:
         for library, threads in self._before:
-            library.set_num_threads(threads)
+            _set_threads(library, threads)
+
+
+def _set_threads(library: Any, count: int) -> None:
+    """Sets the BLAS threads of a library, whichever thread of Python calls."""
+    # From threadpoolctl 3.8 on only the first thread that calls may do so for OpenBLAS. Others are ignored in silence.
+    release = getattr(library, "clear_controlling_thread", lambda *, force: None)
+    release(force=True)
+    library.set_num_threads(count)
+    release(force=True)
 
 
 one_thread = OneThread()
