@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
@@ -59,10 +60,11 @@ def test_a_killed_process_is_replaced_and_all_end_at_a_signal(supervised, how):
 def test_a_process_that_hangs_is_replaced(supervised):
     parent, said = supervised("pass", hung_seconds=3.0)
     pids = [int(said()), int(said())]
-    os.kill(pids[0], signal.SIGSTOP)
+    with suppress(ProcessLookupError):  # A machine that is busy enough has stopped it for long by now.
+        os.kill(pids[0], signal.SIGSTOP)
     assert int(said()) not in pids
     parent.terminate()
-    assert said() == "ended"
+    assert "ended" in iter(said, "")
 
 
 def test_a_second_signal_kills(supervised):

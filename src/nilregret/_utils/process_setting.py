@@ -101,10 +101,12 @@ class OneThread(ProcessSetting):
 def _set_threads(library: Any, count: int) -> None:
     """Sets the BLAS threads of a library, whichever thread of Python calls."""
     # From threadpoolctl 3.8 on only the first thread that calls may do so for OpenBLAS. Others are ignored in silence.
-    release = getattr(library, "clear_controlling_thread", lambda *, force: None)
-    release(force=True)
+    release = getattr(library, "clear_controlling_thread", None)
+    if release is not None:
+        release(force=True)
     library.set_num_threads(count)
-    release(force=True)
+    if release is not None:
+        release(force=True)
 
 
 one_thread = OneThread()

@@ -52,6 +52,7 @@ LOG = logging.getLogger("nilregret.serve")
 SPAWN = get_context("spawn")
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 BEAT_SECONDS = 1.0  # between two signs of life of a process
+STARTING_SECONDS = 60.0  # more for the first one, since processes start slowly on a busy machine
 PAUSE_SECONDS = 0.5  # before one that ended is replaced
 
 
@@ -91,7 +92,8 @@ class _Worker:
     """A process that gives signs of life."""
 
     def __init__(self, work: Callable[[], object]) -> None:
-        self._heard = SPAWN.RawValue(c_double, time.monotonic())  # which processes of a machine have in common
+        # The clock is common to the processes of a machine.
+        self._heard = SPAWN.RawValue(c_double, time.monotonic() + STARTING_SECONDS)
         self.process = SPAWN.Process(target=_work, args=(work, self._heard))
         self.process.start()
 
@@ -106,6 +108,7 @@ class _Worker:
 
 
 def _work(work: Callable[[], object], heard: c_double) -> None:
+    heard.value = time.monotonic()
     threading.Thread(target=_beat, args=(heard,), name="nilregret-beat", daemon=True).start()
     work()
 
@@ -120,8 +123,7 @@ def _beat(heard: c_double) -> None:
 
 AWAY = 4  # exit code without a storage, the same as that of commands
 BACKLOG = 512  # connections that wait to be accepted
-# A process without a sign of life for this long is killed. Processes start slowly on a busy machine.
-HUNG_SECONDS = 30
+HUNG_SECONDS = 30  # a process without a sign of life for this long is killed
 LEAVING_SECONDS = 5  # for running requests after the server is told to stop
 
 
