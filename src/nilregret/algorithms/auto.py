@@ -16,7 +16,6 @@ from ..policy.policy import Policy
 from ..slots.by_name import part_of
 from ..slots.change_detection import DriftBank, EDetector
 from ..slots.constraints import Constraints, EveryRound
-from ..slots.costs import PerCost
 from ..slots.elsewhere import Elsewhere
 from ..slots.envelope import Confidence, ConstantWidth
 from ..slots.explore import MOST_ROUNDS, AskAgain, CoordinateSearch, Explore, InitialDesign, InTurn
@@ -38,10 +37,8 @@ from ..slots.scores import (
 )
 from ..slots.silence import Imputed, LateOrNever, by_exposure
 from ..slots.slates import SlateModel
-from ..slots.widths.likelihood_ratio import RateQuantiles
 from .definition import build
 from .earlier import with_earlier
-from .takeno import half_shift
 
 CONFIRMED = 4  # One of so many trials confirms a best point at the full setting, and at least one of a run does.
 
@@ -481,6 +478,8 @@ def _of_rates(
         return None
     if noise is not None:
         raise InvalidInput("With `reward` the noise follows: leave `noise` out.")
+    from ..slots.widths.likelihood_ratio import RateQuantiles
+
     kernel = kernel_for(domain, context=context, lengthscale=RELATED)
     memory, prior_mean, ridge = _memory(world), None, reward.noise**2
     if world == "drifting":  # The similarity of arms is not learned then: half of the variance is an arm's own.
@@ -534,12 +533,16 @@ def _score(
 ) -> Score:
     improvement = ExpectedImprovement(incumbent="pending" if pending.hallucinates else "mean")
     if cost is not None:
+        from ..slots.costs import PerCost
+
         return PerCost(cost, improvement)
     if context is not None:
         return UpperConfidenceBound()
     if cumulative and not limited:
         return RandomisedBound(shift=0.0)
     if isinstance(domain, Arms) and not limited:  # Expected improvement settles on an arm too soon.
+        from .takeno import half_shift
+
         return half_shift(len(domain))
     return improvement
 
@@ -567,7 +570,7 @@ def _fits(
 
 
 def _memory(world: str) -> Memory:
-    return {"stationary": Forever(), "tidal": Tide()}.get(world) or EDetector()
+    return Tide() if world == "tidal" else Forever() if world == "stationary" else EDetector()
 
 
 def _pending(answers: str, several: bool) -> Pending:

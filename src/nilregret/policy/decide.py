@@ -288,7 +288,10 @@ def decide(
     if question is None:
         return engine.draw_uniform(randomness, available)
     belief = memory.outputs.reward.posterior.belief
-    decision = engine.choose(belief, question, available)
+    if available is not None and len(available.points) == 1 and question.limits is None:  # nothing to compare
+        decision = engine.best_among(np.zeros(1), 1.0, randomness, available)
+    else:
+        decision = engine.choose(belief, question, available)
     if switching is None or forcing is not None:
         return decision
     return repeated(decision, switching, belief, engine, question, available)
