@@ -149,12 +149,14 @@ def test_a_table_from_elsewhere(tmp_path):
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([["layers", "rate", "reward"], ["3", "0.5", "1.25"], ["4.0", "0.25", ""]])
     study = nr.Study(nr.auto(nr.Space(rate=nr.Float(0, 1), layers=nr.Int(1, 9))))
-    (added,) = study.add_from(path)
+    with pytest.warns(nr.errors.NoRegretWarning, match=r"^1 of 2 rows of .* has no answer .*left out: line 3\.$"):
+        (added,) = study.add_from(path)
     assert (added.parameters, added.reward) == ({"rate": 0.5, "layers": 3}, 1.25)
     pd.DataFrame({"parameters.rate": [0.1, 0.2], "layers": [2, 3], "reward": [1.0, math.nan]}).to_parquet(
         tmp_path / "old.parquet"
     )
-    assert len(study.add_from(tmp_path / "old.parquet")) == 1  # pandas writes NaN as nothing
+    with pytest.warns(nr.errors.NoRegretWarning, match=r"left out: row 2\.$"):
+        assert len(study.add_from(tmp_path / "old.parquet")) == 1  # pandas writes NaN as nothing
 
 
 def test_all_are_added_or_none(tmp_path):

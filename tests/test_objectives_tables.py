@@ -61,7 +61,8 @@ def test_columns_of_a_table():
 
 def test_a_table_of_ones_own_has_a_column_for_each_objective():
     study = study_of()
-    study.add_from([{"x": 0.5, "loss": 1.0, "recall": 2.0}, {"x": 0.6, "loss": None, "recall": None}])
+    with pytest.warns(nr.errors.NoRegretWarning, match=r"^1 of 2 rows of `table` has no answer .*: row 2\.$"):
+        study.add_from([{"x": 0.5, "loss": 1.0, "recall": 2.0}, {"x": 0.6, "loss": None, "recall": None}])
     study.add_from({"x": [0.7], "values.recall": [3], "loss": ["2.5"], "stds.recall": [0.25]})
     assert [trial.values for trial in study.trials] == [(1.0, 2.0), (2.5, 3.0)]
     assert study.trials[1].stds == (None, 0.25)

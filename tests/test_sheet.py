@@ -1,6 +1,7 @@
 """A batch on paper: asked, rounded, printed, filled in, and read back."""
 
 import re
+import warnings
 from functools import partial
 
 import numpy as np
@@ -315,6 +316,7 @@ class TestReading:
             ({(0, "constraints.0"): "1"}, "Line 2 .*`constraints.0` has a value and `value` has none: fill in both"),
             ({(0, "value"): "failed", (0, "heat"): "44"}, "Line 2 .*failed at other values than asked"),
             ({(0, "value"): "failed", (0, "number"): ""}, "Line 2 .*no number of a trial that could fail"),
+            ({(0, "value"): "Abandoned ", (0, "number"): "99"}, "Line 2 .*no trial 99"),
             (OF_FIRST | {(0, "number"): "99"}, "Line 2.*no trial 99. A row of a sheet without"),
             ({}, "no row has a reward"),
         ],
@@ -326,6 +328,74 @@ class TestReading:
             read(study, filled(sheet, cells), tmp_path)
         assert str(said.value).casefold().count("nothing was re") == 1
         assert [trial.state for trial in study.trials] == ["pending", "pending"]
+
+    @pytest.mark.parametrize("of", ["a sheet", "another table"])
+    def test_a_lost_week_is_abandoned(self, of, tmp_path):
+        study = made()
+        sheet = study.sheet(3)
+        cells = {(0, "value"): " ABANDONED", (0, "remarks"): "heater broke", (1, "value"): "Failed ", (2, "value"): "1"}
+        text = filled(sheet, cells)
+        if of == "a sheet":
+            text = filled(sheet, cells | {(0, "heat"): "44"})
+        else:
+            text = text.replace(",sheet", ",of").replace(" (optional)", "")
+        for _ in range(2):  # Read again, it changes nothing.
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message=".*not read: 'of'")
+                read(study, text, tmp_path)
+            first, second, third = study.trials
+            assert [trial.state for trial in study.trials] == ["abandoned", "failed", "observed"]
+            assert (first.abandoned.reason, second.reason, third.reward) == ("heater broke", "failed", 1.0)
+
+    @pytest.mark.parametrize("row", ["8,50,failed", "0,33.3,abandoned"])
+    def test_words_of_no_trial_of_the_study_record_nothing(self, row, tmp_path):
+        study = made(nr.Space(heat=nr.Float(20, 90)))
+        study.ask()
+        with pytest.raises(nr.errors.InvalidInput, match=r"Line 2 .*(no trial 8|of another point)"):
+            read(study, f"number,heat,value\n{row}\n", tmp_path)
+        assert [trial.state for trial in study.trials] == ["pending"]
+
+    def test_rows_without_an_answer_and_columns_that_were_not_read_are_counted(self, tmp_path):
+        study = made(nr.Space(heat=nr.Float(20, 90)))
+        text = "week,heat,value,remarks\n30,50,1,\n31,60,,broken\n,,,\n32,70, abandoned,\n"
+        with pytest.warns(nr.errors.NoRegretWarning) as said:
+            assert len(read(study, text.replace("abandoned", ""), tmp_path)) == 1
+        notes = [str(each.message) for each in said]
+        assert "not read: 'week', 'remarks'" in notes[0]
+        assert re.search(
+            "^2 of 3 rows of .* have no answer in column `value`, and were left out: lines 3, 5.$", notes[1]
+        )
+        with pytest.warns(nr.errors.NoRegretWarning) as said:
+            read(study, text.replace("50", "51"), tmp_path)
+        assert ["not read: 'week'." in str(said[0].message), "2 of 3" in str(said[1].message)] == [True, True]
+
+    def test_units_in_titles(self, tmp_path):
+        study = made(nr.Space(**{"heat": nr.Float(20, 90), "rate (1/s)": nr.Float(0, 1)}), constraints=1)
+        text = "heat [°C],rate (1/s),value [kg],constraints.0 (at most 0)\n50,0.5,7,-1\n"
+        with pytest.warns(nr.errors.NoRegretWarning, match=r"without them: 'heat \[°C\]' as 'heat', 'value \[kg\]' as"):
+            (trial,) = read(study, text, tmp_path)
+        assert (trial.parameters["heat"], trial.reward, trial.constraints.tolist()) == (50.0, 7.0, [-1.0])
+        with pytest.raises(nr.errors.InvalidInput, match="no column heat"):
+            read(study, "heat [°C],heat (F),rate (1/s),value\n50,122,0.5,7\n", tmp_path)
+
+    def test_answers_without_constraint_values_are_said(self, tmp_path):
+        study = made(nr.Space(heat=nr.Float(20, 90)), constraints=1)
+        with pytest.warns(
+            nr.errors.NoRegretWarning, match="^1 of 2 rows of .* has no constraint values: line 3. Such a"
+        ):
+            read(study, "heat,value,constraints.0\n50,1,-1\n60,0.5,\n", tmp_path)
+        assert (study.best().number, study.tell(1, constraints=[-2.0]).feasible, study.best().number) == (0, True, 1)
+        with pytest.raises(nr.errors.InvalidInput, match=r"Line 2 .*`constraints.0` has a value and `value` has none"):
+            read(study, "heat,value,constraints.0\n50,,-1\n", tmp_path)
+
+    def test_readings_in_place_of_constraint_values_are_said(self, tmp_path):
+        study = made(nr.Space(heat=nr.Float(20, 90)), constraints=1)
+        read(study, "heat,value,constraints.0\n50,1,23.8\n", tmp_path)  # One trial may well violate the constraint.
+        for text, count in (("60,1,29.1\n", 2), ("61,1,29.1\n62,1,23\n", 2)):
+            words = f"^All {count} values of `constraints.0` in .* are above 0.*the reading less the limit"
+            with pytest.warns(nr.errors.NoRegretWarning, match=words):
+                read(study, f"heat,value,constraints.0\n{text}", tmp_path)
+        read(study, "heat,value,constraints.0\n63,1,-2\n64,1,3\n", tmp_path)
 
     @pytest.mark.parametrize("column", ["heat", "value"])
     def test_a_misspelt_column(self, tmp_path, column):
@@ -340,8 +410,8 @@ class TestReading:
         trial = study.ask()
         with pytest.raises(nr.errors.InvalidInput, match="the row is of another point"):
             study.add_from([{"number": trial.number, "x": 0.123, "loss": 1.0}])
-        with pytest.raises(nr.errors.InvalidInput, match="a number"):
-            study.add_from([{"number": trial.number, "loss": "failed"}])
+        with pytest.raises(nr.errors.InvalidInput, match=r"'lost' in .*: it must be a number, 'failed' or 'abandoned'"):
+            study.add_from([{"number": trial.number, "loss": "lost"}])
         limited = made(nr.Space(x=nr.Float(0, 1)), constraints=2)
         rows = [{"x": 0.5, "loss": 1.0}, {"x": 0.2, "loss": 1.0, "constraints.0": 1, "constraints.1": None}]
         with pytest.raises(nr.errors.InvalidInput, match=r"Row 2 .*`constraints.0` has a value and `constraints.1`"):

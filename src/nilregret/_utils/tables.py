@@ -42,6 +42,7 @@ LOSSES = ("loss", "cost")  # Minus the rewards, whatever the goal.
 INDEX = re.compile(r"(Unnamed: \d+)?$")  # The name of a data frame's index in a CSV file.
 SEPARATORS = (",", ";", "\t")
 COMPUTED = re.compile(r"'*[=+\-@\t\r]")  # A spreadsheet computes a cell that begins so (but for the quotes).
+MOST_PLACES = 5  # Rows that a note lists.
 OUTCOMES = ("failed", "abandoned")  # Words in a column of answers.
 SIGN, EXPONENT = f"[+{MINUS}-]?", f"([eE][+{MINUS}-]?\\d+)?"
 NUMBER = re.compile(rf"{SIGN}((\d+\.?\d*|\.\d+){EXPONENT}|inf|nan)$")
@@ -111,6 +112,12 @@ class Table:
     def at(self, row: int) -> str:
         """Returns the place of a row in words, for errors."""
         return f"{f'Row {row + self.first}' if self.lines is None else f'Line {self.lines[row]}'} of {self.called}"
+
+    def places(self, rows: Sequence[int]) -> str:
+        """Returns the places of some rows in words, of many the first ones."""
+        numbers = [row + self.first if self.lines is None else self.lines[row] for row in rows[:MOST_PLACES]]
+        listed = ", ".join(map(str, numbers)) + ", ..." * (len(rows) > MOST_PLACES)
+        return f"{'row' if self.lines is None else 'line'}{'s' * (len(rows) > 1)} {listed}"
 
     def misspelt(self, *names: str, known: Collection[str] = ()) -> str:
         """Returns a hint that a column, none of those known, is like one of these names, or an empty text."""

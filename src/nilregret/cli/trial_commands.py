@@ -91,8 +91,8 @@ def sheet(
 ) -> None:  # fmt: skip
     """Ask STUDY for trials to run by hand, and write them to a new FILE: .csv, or .html for a page to print.
 
-    Fill in the value of each, or the word failed. Then read the table: nilregret import STORAGE STUDY FILE. Rows
-    without a value stay pending.
+    Fill in the value of each, or the word failed or abandoned. Then read the table: nilregret import STORAGE STUDY
+    FILE. Rows without a value stay pending.
     """
     known = {"context": common.from_json("--context", context)} if context is not None else {}
     found = common.opened_study(storage, study)

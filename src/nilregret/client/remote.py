@@ -106,6 +106,9 @@ class Rows:
             )
         if not said.recorded:
             found.append(f"No row of {called} has a reward, so nothing was recorded.")
+        if 0 < said.recorded < said.rows and self._table.find("number") is None:
+            left = f"{said.rows - said.recorded:,} of {many(said.rows, 'row')}"
+            found.append(f"{left} of {called} have no reward, and were left out.")
         if said.unread:
             found.append(f"{called} has columns that were not read: {', '.join(map(shown, said.unread))}.")
         if 0 < said.without_propensity < said.recorded:

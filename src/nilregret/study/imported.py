@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from .._utils.checks import Array, shown
+from .._utils.tables import OUTCOMES
 from ..errors import InvalidInput
 from ..policy.engines import Decision
 from ..storage.trial import Trial
@@ -16,6 +17,7 @@ from .play_rewards import Told
 from .visits import Asked
 
 ROUNDED = 1e-6  # Share of a range, or of an answer, that a spreadsheet may round away.
+FAILED, ABANDONED = OUTCOMES
 AS_NEW = "Without the column `number` all rows are added as new trials."
 
 Steps = tuple[tuple[int, float], ...]
@@ -52,7 +54,7 @@ class Imported(NamedTuple):
         asked_at: time of that trial, Unix seconds, or None.
         sides: of contexts and points, `(c + d,)`, the units of rounding.
         sheet: True if the row is of a sheet, on which a person may have set other values.
-        failed: why the trial of the sheet failed, or None.
+        ended: `failed` or `abandoned`, as a person wrote it in place of an answer, and why, or None.
         steps: step and value of each report of the trial.
         stopped: why the trial was stopped, or None.
         asked: who visited, and the caller's own id and facts, or None.
@@ -69,7 +71,7 @@ class Imported(NamedTuple):
     asked_at: float | None
     sides: Array
     sheet: bool = False
-    failed: str | None = None
+    ended: tuple[str, str] | None = None
     steps: Steps = ()
     stopped: str | None = None
     asked: Asked | None = None
@@ -89,7 +91,7 @@ class Imported(NamedTuple):
         if same is not None:
             return self._of_event(trials[same])
         if self.number is None or self.number >= len(trials):
-            if self.sheet and self.number is not None:
+            if self.number is not None and (self.sheet or self.ended is not None):
                 raise InvalidInput(
                     f"the study has no trial {self.number}. A row of a sheet without `number` is a new trial."
                 )
@@ -100,8 +102,13 @@ class Imported(NamedTuple):
             return None
         known = trials[self.number]
         if self.asked_at is not None and abs(self.asked_at - known.asked_at) > rounding(self.asked_at):
+            if self.ended is not None:
+                raise InvalidInput(
+                    f"trial {known.number} was asked at another time. Usually the file is of another study."
+                )
             return None
-        if not self.is_at(known) and (not self.sheet or self.failed is not None):
+        failed = self.ended is not None and self.ended[0] == FAILED
+        if not self.is_at(known) and (not self.sheet or failed):
             where = known.point.tolist() if known.parameters is None else known.parameters
             if self.sheet:
                 raise InvalidInput(

@@ -5,7 +5,7 @@
 | without a reward | nothing |
 | without a reward, `stopped`, with `steps` | the trial is stopped |
 | with the `number` of a trial of this study | its reward is told to that trial. The same reward again is harmless |
-| of a sheet, with `failed` for the reward | the trial fails, and the remark is the reason |
+| with a number, and `failed` or `abandoned` for the reward | the trial fails or is abandoned, and the remark is why |
 | of a sheet, at another point than asked | the trial is abandoned, and the point is a new trial |
 | any other | a new trial, with its curve if there are `steps` |
 
@@ -19,6 +19,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, final
 
+import numpy as np
+
 from .._utils.checks import Array, many, shown
 from .._utils.logs import COUNTED
 from .._utils.tables import Table, given_table
@@ -28,16 +30,26 @@ from ..errors import InvalidInput, NoRegretError, warn
 from ..storage.trial import Trial
 from ..storage.visit import Visit
 from .direction import Goal
-from .imported import Imported, Links
+from .imported import FAILED, Imported, Links
 from .inputs import Inputs
 from .replica import Replica
-from .rows import Reader, in_row, unrecorded, without_titles
+from .rows import LIMITS, Reader, in_row, unrecorded, without_titles
 from .transaction import Transaction
 from .visits import Asked
 
 UNREAD = (
     "{} has columns that were not read: {}. Read are the parameters, the contexts, `{}`, `std`, `propensity`, "
     "`number`, constraints.0, ..., and numbers in columns metrics.NAME."
+)
+WITHOUT_UNITS = "{} has units in the names of columns. It was read without them: {}."
+LEFT = "{} of {} of {} {} no answer in column `{}`, and {} left out: {}."
+UNJUDGED = (
+    "{} of {} of {} {} no constraint values: {}. Such a trial may violate the constraints, so it is "
+    "not the best. Constraint values may be told later, by the number of the trial."
+)
+VIOLATING = (
+    "All {} values of {} in {} are above 0, so every trial there violates the constraint. A constraint value is the "
+    "reading less the limit, at most 0 if met. Usually the readings were written in its place."
 )
 UNWEIGHED = "{} of {} {} no propensity. Such rows teach the policy, and `evaluate` leaves them out."
 EQUAL = (
@@ -112,8 +124,9 @@ class Intake:
 
 def _told(calls: Transaction, row: Imported, known: Trial) -> Trial:
     """Records a row as the answer to a trial of the study."""
-    if row.failed is not None:
-        return calls.fail(known, row.failed)
+    if row.ended is not None:
+        word, reason = row.ended
+        return calls.fail(known, reason) if word == FAILED else calls.abandon(known, reason)
     if not row.is_at(known):
         return _done_by_hand(calls, row, known)
     last = known.curve[-1].step if known.curve else -1
@@ -167,12 +180,12 @@ def taking(
     try:
         reader = reader_of(table, replica, goal, name)
         rows = reader.rows()
+        left = reader.left_out(rows)
     except InvalidInput as error:
         raise unrecorded(error) from None
     if not rows:
         raise InvalidInput(f"{table.named}, and no row has a reward in column {reader.reward}: nothing was read.")
-    if unread := reader.unread():
-        warn(UNREAD.format(table.called, ", ".join(map(shown, unread)), reader.reward))
+    _note_columns(table, reader, left)
     without = sum(row.propensity is None for row in rows)
     if without and isinstance(replica.policy.domain, Arms) and (propensities or without < len(rows)):
         warn(UNWEIGHED.format(f"{without:,}", many(len(rows), "row"), "has" if without == 1 else "have"))
@@ -184,6 +197,8 @@ def taking(
                 taken.append(intake.take(calls, row))
             except NoRegretError as error:
                 raise in_row(error, row.row, table) from None
+        if replica.policy.constraint_count and not reader.exported:
+            _note_constraints(table, rows, taken, calls.trials[:before])
         new = [row for row, trial in zip(rows, taken, strict=True) if trial.number >= before]
         # Of arms, many decisions have one answer.
         if before and not isinstance(replica.policy.domain, Arms) and (again := _again(new, calls.trials[:before])):
@@ -191,6 +206,36 @@ def taking(
         return taken
 
     return take
+
+
+def _note_columns(table: Table, reader: Reader, left: Sequence[int]) -> None:
+    """Warns of columns that were not read or have units in their names, and of rows that have no answer."""
+    if unread := reader.unread():
+        warn(UNREAD.format(table.called, ", ".join(map(shown, unread)), reader.reward))
+    if reader.units:
+        warn(WITHOUT_UNITS.format(table.called, ", ".join(f"{old!r} as {new!r}" for old, new in reader.units.items())))
+    if left:
+        have, were = ("has", "was") if len(left) == 1 else ("have", "were")
+        counts = f"{len(left):,}", many(len(table), "row"), table.called
+        warn(LEFT.format(*counts, have, reader.reward, were, table.places(left)))
+
+
+def _note_constraints(table: Table, rows: Sequence[Imported], taken: Sequence[Trial], before: Sequence[Trial]) -> None:
+    """Warns of answers without constraint values, and of constraint values that are all above 0."""
+    at = [
+        row.row - table.first
+        for row, trial in zip(rows, taken, strict=True)
+        if trial.reward is not None and trial.constraints is None
+    ]
+    if at:
+        counts = f"{len(at):,}", many(len(rows), "row"), table.called
+        warn(UNJUDGED.format(*counts, "has" if len(at) == 1 else "have", table.places(at)))
+    told = [row.told.constraints for row in rows if row.told.constraints is not None]
+    if len(told) == 1:  # One value alone may well be above 0.
+        told += [trial.constraints for trial in before if trial.constraints is not None]
+    above = (np.array(told) > 0.0).all(axis=0) if len(told) > 1 else ()
+    for j in np.flatnonzero(above):
+        warn(VIOLATING.format(len(told), f"`{LIMITS}{j}`", table.called))
 
 
 def _again(new: Sequence[Imported], trials: Sequence[Trial]) -> int:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, final
 
 import numpy as np
 
-from .._utils.checks import LARGEST_WHOLE, Array, frozen, number, shown
+from .._utils.checks import LARGEST_WHOLE, Array, frozen, number, number_in, shown
 from .._utils.dataclass import replace
 from .._utils.logs import COUNTED
 from .._utils.numerals import exact
-from .._utils.tables import REWARDS, Table, is_missing
+from .._utils.tables import OUTCOMES, REWARDS, SHEET, Table, is_missing
 from ..domains.domain import Arms, Domain, Space, sides, space_of
 from ..domains.parameters import Choice, Int, Parameter, option_place, option_texts
 from ..errors import InvalidInput, NoRegretError
@@ -24,7 +25,7 @@ from ..slots.costs import SECONDS
 from ..storage.trial import Trial
 from .direction import Goal, paid_by
 from .function import axes, is_recorded
-from .imported import ROUNDED, Imported, Links, Steps, is_at, rounding
+from .imported import ABANDONED, ROUNDED, Imported, Links, Steps, is_at, rounding
 from .inputs import Inputs
 from .play_rewards import Rewards
 from .visits import Asked, asked_of
@@ -33,7 +34,7 @@ NUMBER, ASKED, PROPENSITY, STD = "number", "asked_at", "propensity", "std"
 EVENT, UNIT, FACTS = "event", "unit", "facts."
 METRICS, VALUES, STDS, LIMITS = "metrics.", "values.", "stds.", "constraints."
 STATE, REASON, STEPS, STOPPED = "state", "reason", "steps", "stopped"
-SHEET, REMARKS, FAILED = "sheet", "remarks", "failed"  # Columns of a sheet (`Study.sheet`), and a word in it.
+REMARKS = "remarks"  # A column of a sheet (`Study.sheet`).
 OPTIONAL = (STD, f"{METRICS}{SECONDS}", REMARKS)  # Columns of a sheet that may stay empty, as `stds.NAME` may.
 TITLE = re.compile(r"(constraints\.\d+) \(.*\)$|(std|stds\..+|metrics\.seconds|remarks) \(optional\)$")
 ARMS = ("arm", "action", "arm_name")
@@ -41,6 +42,7 @@ CHANCE = (
     "It is the probability with which the action of the row was chosen, so it cannot be 0. Often it is that of another "
     "action, or a score."
 )
+UNIT_IN_TITLE = re.compile(r"(.+?)\s*(\[[^\[\]]*\]|\([^()]*\))$")
 UNRECORDED = "Nothing was recorded."
 
 
@@ -62,6 +64,20 @@ def without_titles(table: Table) -> Table:
     return table if table.find(SHEET) is None else replace(table, columns=named)
 
 
+def without_units(table: Table, known: Collection[str]) -> tuple[Table, dict[str, str]]:
+    """Returns a table whose columns have no unit in brackets behind a known name, and the new names by the old ones.
+
+    Args:
+        table: flat.
+        known: names of columns. Of two columns that are one without their units, both stay as they are.
+    """
+    matches = {name: UNIT_IN_TITLE.match(name) for name in table.columns if name not in known}
+    bare = {name: match[1] for name, match in matches.items() if match}
+    names = Counter([*table.columns, *bare.values()])
+    found = {old: new for old, new in bare.items() if (new in known or new.casefold() in REWARDS) and names[new] == 1}
+    return replace(table, columns={found.get(name, name): cells for name, cells in table.columns.items()}), found
+
+
 @final
 class Reader:
     """Reads the rows of a table as trials.
@@ -75,14 +91,18 @@ class Reader:
 
     Attributes:
         reward: the column of rewards.
+        exported: True if the table is an export of a study.
+        units: names of columns without the unit in the table's own ones, by these.
     """
 
     def __init__(
         self, table: Table, inputs: Inputs, goal: Goal, names: Mapping[int, str], trials: Sequence[Trial] = ()
     ) -> None:
-        self._table, self._inputs, self._names, self._trials = table, inputs, names, trials
         self._domain: Any = inputs.policy.domain
         self._context = inputs.policy.context
+        self._inputs, self._names, self._trials = inputs, names, trials
+        table, self.units = without_units(table, self._known_names())
+        self._table = table
         self._sides = sides(self._domain, self._context)
         self._columns: dict[str, str | None] = {}  # The column of each entry that was looked for.
         named = [name for space in self._spaces() for name in space.parameters]
@@ -92,12 +112,20 @@ class Reader:
         self._metrics = [name for name in table.columns if name.startswith(METRICS)]
         facts = [name for name in table.columns if name.startswith(FACTS)]
         self._facts = {name.removeprefix(FACTS): table.values(name) for name in facts}
-        self._exported = table.find(NUMBER) is not None and table.find(ASKED) is not None
+        self.exported = table.find(NUMBER) is not None and table.find(ASKED) is not None
         self._sheet = table.find(SHEET)
         own = STEPS in named and table.find(f"parameters.{STEPS}") is None  # The column is the parameter.
         self._curves = None if own else table.find(STEPS)
         self._by_number = False  # Whether only numbers say of which trials the rows are.
         self._where = self._reader_of_points()
+
+    def _known_names(self) -> set[str]:
+        policy = self._inputs.policy
+        named = [name for space in self._spaces() for name in space.parameters]
+        objectives, limits = policy.objective_names, (f"{LIMITS}{j}" for j in range(policy.constraint_count))
+        many = [*objectives, *(f"{VALUES}{name}" for name in objectives)] * (len(objectives) > 1)
+        contexts = [f"context.{name}" for name in named]
+        return {*named, *contexts, *(f"parameters.{name}" for name in named), *limits, *many, NUMBER, STD, REMARKS}
 
     def _columns_of_values(self, named: Sequence[str], goal: Goal) -> dict[str, str]:
         """Returns the column of each objective by name."""
@@ -123,11 +151,17 @@ class Reader:
 
     def rows(self) -> list[Imported]:
         """Returns the rows that have a reward, a failure or a stop."""
-        wanted = (self._failed, self._is_told, self._stopped)
+        wanted = (self._ended, self._is_told, self._stopped)
         return [self._row(i) for i in range(len(self._table)) if any(is_wanted(i) for is_wanted in wanted)]
 
     def _is_told(self, i: int) -> bool:
-        return any(self._table.number(column, i) is not None for column in self._values.values())
+        return not self._word(i) and any(self._answer(column, i) is not None for column in self._values.values())
+
+    def _answer(self, column: str, i: int) -> float | None:
+        cell = self._table.columns[column][i]
+        if isinstance(cell, str) and cell.strip() and number_in(cell) is None:
+            raise self._table.wrong(column, i, f"a number, {' or '.join(map(repr, OUTCOMES))}")
+        return self._table.number(column, i)
 
     def check_sheet(self, name: str) -> None:
         """Raises an error if the table is a sheet of another study, or has an answer in part."""
@@ -136,7 +170,7 @@ class Reader:
         for i, cell in enumerate(self._table.columns[self._sheet]):
             if not is_missing(cell) and str(cell) != name:
                 raise self._table.wrong(self._sheet, i, f"{name!r}, the study of the sheet")
-            if self._failed(i) is None:
+            if not self._word(i):
                 self._check_whole(i)
 
     def _check_whole(self, i: int) -> None:
@@ -158,16 +192,25 @@ class Reader:
             error = f"`{there[0]}` has a value and `{empty[0]}` has none: fill in both, or neither."
             raise in_row(InvalidInput(error), i + self._table.first, self._table)
 
-    def _failed(self, i: int) -> str | None:
-        """Returns why the trial of a row of a sheet failed, or None."""
+    def _word(self, i: int) -> str:
+        """Returns `failed` or `abandoned` if a row has it in place of an answer, else an empty text."""
         cell = self._table.columns[self.reward][i]
-        if self._sheet is None or not isinstance(cell, str) or cell.strip().casefold() != FAILED:
+        word = cell.strip().casefold() if isinstance(cell, str) else ""
+        return word if word in OUTCOMES else ""
+
+    def _ended(self, i: int) -> tuple[str, str] | None:
+        """Returns how the trial of a row ended without an answer, and why, or None."""
+        word, numbered = self._word(i), self._whole(NUMBER, i) is not None
+        if not word or (word == ABANDONED and not numbered):  # An accident at a point that was not asked for.
             return None
-        if self._whole(NUMBER, i) is None:
-            raise self._table.wrong(self.reward, i, "a number, since the row has no number of a trial that could fail")
-        column = self._table.find(REMARKS)
+        if not numbered:
+            raise InvalidInput(
+                f"{self._table.at(i)} has {word!r} in column {self.reward}, and no number of a trial that could fail. "
+                "Failures are of trials that were asked for: ask for the point first, or leave the row out."
+            )
+        column = self._table.find(REMARKS, REASON)
         said = None if column is None else self._table.columns[column][i]
-        return FAILED if is_missing(said) else str(said).strip()
+        return word, word if is_missing(said) else str(said).strip()
 
     def _steps(self, i: int) -> Steps:
         """Returns step and value of each report in a row, checked. Of a CSV file, they are JSON."""
@@ -198,21 +241,44 @@ class Reader:
         known = {column for column in self._columns.values() if column}
         known |= {*self._values.values(), *self._limits, *self._metrics, self._curves or STEPS}
         known |= {REWARDS[0]} if len(self._values) > 1 else set()  # It repeats the first objective.
-        return self._table.unread(known)
+        remarks = self._table.find(REMARKS)
+        is_read = remarks is None or self._sheet is not None or any(map(self._word, range(len(self._table))))
+        return [*self._table.unread(known), *([] if is_read else [str(remarks)])]
+
+    def left_out(self, rows: Sequence[Imported]) -> list[int]:
+        """Returns the rows that have neither an answer nor the number of a trial that waits for one.
+
+        Args:
+            rows: all rows that have an answer.
+
+        Raises:
+            InvalidInput: a row has constraint values and no answer.
+        """
+        if self.exported or self._table.find(PROPENSITY) is not None:  # Many decisions of a log have no reward.
+            return []
+        table, taken = self._table, {row.row - self._table.first for row in rows}
+        others = [i for i in range(len(table)) if i not in taken]
+        for i in others:
+            self._check_all([self.reward, *self._limits], [None, *self._limits_of(i)], i)
+        return [
+            i for i in others
+            if self._whole(NUMBER, i) is None
+            and any(not is_missing(cells[i]) and str(cells[i]).strip() for cells in table.columns.values())
+        ]  # fmt: skip
 
     def _row(self, i: int) -> Imported:
-        failed = self._failed(i)
+        ended = self._ended(i)
         try:
             steps, stopped = self._steps(i), self._stopped(i)
             metrics = {name.removeprefix(METRICS): self._table.number(name, i) for name in self._metrics}
             told, reward = self._inputs.observation(
-                self._told(i, failed=(failed or stopped) is not None), self._constraints(i), self._std(i),
+                self._told(i, failed=(ended or stopped) is not None), self._constraints(i), self._std(i),
                 {name: value for name, value in metrics.items() if value is not None},
             )  # fmt: skip
             where, under, context = self._place(i)
             return Imported(
                 i + self._table.first, where, context, reward, told, self._propensity(i),
-                self._whole(NUMBER, i), self._number(ASKED, i), self._sides, self._sheet is not None, failed,
+                self._whole(NUMBER, i), self._number(ASKED, i), self._sides, self._sheet is not None, ended,
                 steps, stopped, self._asked(i, under), self._links(i),
             )  # fmt: skip
         except InvalidInput as error:
@@ -263,7 +329,7 @@ class Reader:
 
     def _asked(self, i: int, context: Any) -> Asked | None:
         facts = {name: cells[i] for name, cells in self._facts.items() if not is_missing(cells[i])}
-        event, unit = self._text(EVENT, i), None if self._exported else self._text(UNIT, i)
+        event, unit = self._text(EVENT, i), None if self.exported else self._text(UNIT, i)
         return asked_of(event, unit, facts, self._inputs.given(context))
 
     def _text(self, name: str, i: int) -> str | None:
@@ -276,7 +342,7 @@ class Reader:
         return str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell)  # 17 in a column with a gap
 
     def _links(self, i: int) -> Links | None:
-        found = Links(*map(partial(self._whole, i=i), Links._fields)) if self._exported else None
+        found = Links(*map(partial(self._whole, i=i), Links._fields)) if self.exported else None
         return found if found is not None and any(each is not None for each in found) else None
 
     def _propensity(self, i: int) -> float | None:
@@ -305,8 +371,11 @@ class Reader:
             return mean
         return Rewards(count=int(plays), sum=0.0, squares=self._number("scatter", i) or 0.0, about=mean)
 
+    def _limits_of(self, i: int) -> list[float | None]:
+        return [self._table.number(column, i) for column in self._limits]
+
     def _constraints(self, i: int) -> list[float] | None:
-        limits = [self._table.number(column, i) for column in self._limits]
+        limits = self._limits_of(i)
         known = [value for value in limits if value is not None]
         if self._inputs.policy.constraint_count or limits[: len(known)] != known:
             self._check_all(self._limits, limits, i)

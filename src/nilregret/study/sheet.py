@@ -4,11 +4,11 @@
 |---|---|
 | number | of the trial |
 | parameters, point, arm, context.NAME | where it is run |
-| value | empty: the reward or loss, or the word `failed`. Of several objectives values.NAME, ... |
+| value | empty: the reward or loss, or the word `failed` or `abandoned`. Of several objectives values.NAME, ... |
 | constraints.0 (NAME, ...), ... | empty: constraint values |
 | metrics.COST | empty: cost of the trial, above 0, if the policy divides by it |
 | std (optional) | empty: standard deviation of the noise of the value, if the policy weighs values by it |
-| remarks | empty: for people. Of a failed trial it is the reason |
+| remarks | empty: for people. Of a failed or abandoned trial it is the reason |
 | sheet | name of the study, so that no other study reads the sheet |
 
 `Study.add_from` reads the table back.
@@ -31,7 +31,7 @@ import numpy as np
 from .._utils.checks import Array, frozen, integer, many, one_of, shown
 from .._utils.dataclass import dataclass
 from .._utils.files import check_place, kind_of
-from .._utils.tables import LOSSES, OF_TRIALS, REWARDS, csv_writer
+from .._utils.tables import LOSSES, OF_TRIALS, REWARDS, SHEET, csv_writer
 from ..domains.domain import Arms, Domain, Space, keeping_limits, space_of
 from ..errors import InvalidInput
 from ..policy.decide import Pinned
@@ -41,7 +41,7 @@ from ..slots.constraints import Mask
 from ..storage.trial import Trial
 from .direction import has_channels, paid_by
 from .function import Axis, axes, cell_of, is_active, value_at
-from .rows import ARMS, LIMITS, METRICS, OPTIONAL, REMARKS, SHEET, STD, STDS, STEPS, VALUES
+from .rows import ARMS, LIMITS, METRICS, OPTIONAL, REMARKS, STD, STDS, STEPS, VALUES
 from .transaction import Transaction
 from .visits import Seen
 
@@ -64,7 +64,8 @@ th, td {{ border: 1px solid #000; padding: .2em .5em; text-align: right; }} td {
 td.text {{ white-space: normal; overflow-wrap: anywhere; min-width: 6em; }}
 th {{ background: #eee; }} th.wide {{ text-align: left; }} .empty {{ min-width: 5em; }} .wide {{ width: 30%; }}
 </style></head><body><h1>{title}</h1>
-<p>Write what came out, or the word failed. Where you set another value than printed, strike it out and write yours.</p>
+<p>Write what came out. Write failed if the point does not work, abandoned if an accident ended the trial.
+Where you set another value than printed, strike it out and write yours.</p>
 <table><thead><tr>{head}</tr></thead><tbody>
 {body}
 </tbody></table></body></html>

@@ -647,7 +647,7 @@ class Study(Queries[D]):
         """Records the rewards of a table or a file, all or none, and returns their trials.
 
         A row with the `number` or the `event` of a trial of this study is the answer to it: it is told, once. Other
-        rows are new trials. Rows without a reward are left out. Columns that mean nothing are named in a warning.
+        rows are new trials. Warnings name columns that mean nothing, and count rows left out without a reward.
 
         Args:
             table: path of a CSV, JSON lines, JSON, Parquet or Arrow file, such as one that `export` wrote, or of a log
@@ -692,8 +692,8 @@ class Study(Queries[D]):
         Numbers are rounded before a trial is recorded, so the trial is what stands on the sheet. Such a trial is marked
         as `enqueue` marks it (`trial.enqueued`). Those of a `step`, whole numbers and arms stay as the policy chose.
 
-        In the sheet, `value` takes the reward (the loss) or the word `failed`. Empty rows stay pending. If a person set
-        other values than asked, write these: the trial is abandoned, and a new one has the values that were set.
+        In the sheet, `value` takes the reward (the loss), or the word `failed` or `abandoned`. Empty rows stay pending.
+        If a person set other values than asked, write these: the trial is abandoned, and a new one has these values.
 
         Args:
             count: number of trials, at most 10,000. With 0 the sheet is of the pending trials, and nothing is asked.
