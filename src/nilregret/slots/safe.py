@@ -241,7 +241,7 @@ class Safe(Constraints):
         caution: with `slope`, c: the factor of slopes in certificates after the short first steps. 1
             takes slopes as told, from the first step on.
         scale: standard deviation of each g_j over the domain, in its units, one for all or a tuple of m. The kernel (of
-            the constraint or the policy) is brought to this scale. It is needed unless `kernel` is given. "learned"
+            the constraint or the policy) is brought to this scale. It is needed without `slope` and `kernel`. "learned"
             takes a large scale and a short lengthscale given the data (`nilregret.slots.constraints`). Then
             nothing is proved, and the first steps are small. "kernel" keeps the kernel's scale, for constraints in the
             units of the reward.
