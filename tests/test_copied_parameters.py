@@ -191,3 +191,19 @@ def test_a_row_of_a_table_may_repeat_a_trial(tmp_path):
     path.write_text("\n".join([",".join([*PAIR.parameters, "reward"]), *rows]))
     for trial, again in zip(earlier, study.add_from(path), strict=True):
         assert again.point.tobytes() == trial.point.tobytes()
+
+
+def test_a_call_that_was_rolled_back_leaves_no_point():
+    study, undone = played(3), []
+
+    def fail(transaction):
+        undone.append(trial := transaction.ask(None, None, None))
+        point = PAIR.encode(copied(trial))
+        assert np.array_equal(transaction.inputs.points.of(point[None], transaction.trials)[0], trial.point)
+        raise nr.errors.InvalidInput("no")
+
+    with pytest.raises(nr.errors.InvalidInput):
+        study.replica.write(fail, study._calls)
+    study.add({"x": 1.0, "rate": 1.0}, 0.0)
+    parameters = copied(undone[0])
+    assert np.array_equal(study.add(parameters, 0.0).point, PAIR.encode(parameters))

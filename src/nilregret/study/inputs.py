@@ -66,7 +66,7 @@ class PlacesOfTrials:
         space = domain if isinstance(domain, Space) else None
         self._space = None if space is None or not any(each.real for each in space.parameters.values()) else space
         self._of_context, self._found, self._read = of_context, dict[bytes, Array](), 0
-        self._last: Array | None = None  # The point of the last trial that was read.
+        self._last: tuple[float, bytes] | None = None  # Time and point of the last trial that was read.
 
     def of(self, points: Array, trials: Sequence[Trial]) -> Array:
         """Returns points `(n, d)`, with those of trials in place of the points of their parameters.
@@ -78,14 +78,18 @@ class PlacesOfTrials:
         space = self._space
         if space is None:
             return points
-        if self._read and (len(trials) < self._read or trials[self._read - 1].point is not self._last):
+        if self._read and (len(trials) < self._read or _mark(trials[self._read - 1]) != self._last):
             self._found, self._read = {}, 0  # A call was rolled back.
         for trial in trials[self._read :]:
             place = trial.context if self._of_context else trial.point
             if place is not None and (not space.changed or within(space, place[None])[0]):
                 self._found.setdefault(space.as_decoded(place).tobytes(), place)
-        self._read, self._last = len(trials), trials[-1].point if trials else None
+        self._read, self._last = len(trials), _mark(trials[-1]) if trials else None
         return np.array([self._found.get(point.tobytes(), point) for point in points]).reshape(points.shape)
+
+
+def _mark(trial: Trial) -> tuple[float, bytes]:
+    return trial.asked_at, trial.point.tobytes()
 
 
 @final
