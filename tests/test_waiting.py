@@ -10,6 +10,7 @@ import nilregret as nr
 from nilregret.__main__ import main
 from nilregret.cli.overview import overview, overview_parts
 from nilregret.plots.history_picture import History, numbers_told, said
+from nilregret.plots.several import best_so_far
 from nilregret.serve.dashboard.views.compared import compared_view, facts_of
 from nilregret.serve.dashboard.views.comparison import compare
 from nilregret.serve.dashboard.views.health import delays
@@ -18,7 +19,7 @@ from nilregret.serve.dashboard.views.status import is_unchanged, status
 from nilregret.serve.dashboard.views.value_of_learning import value_view
 from nilregret.storage import MemoryStorage
 from nilregret.study.terminal import plain
-from nilregret.study.waiting import counted_trials, overdue, wait_of
+from nilregret.study.waiting import counted_trials, overdue, told_counted, wait_of
 
 from .service import AT, Client, asked
 from .service import Clock as ServiceClock
@@ -270,3 +271,18 @@ def test_the_service_says_it_and_the_next_request_that_writes_ends_it():
         assert b'nilregret_overdue{study="shop",tenant="default"} 2.0' in client.get("/metrics")[1]
         asked(client)
         assert client.get(AT)[1]["trials"] == {"all": 3, "observed": 2, "pending": 1}
+
+
+@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+def test_a_trial_without_constraint_values_is_not_the_best_told(goal):
+    study = nr.Study(nr.auto(nr.Box(0, 1), constraints=1), goal=goal)
+    sign = 1.0 if goal == "maximize" else -1.0
+    study.add([0.2], sign * 1.0, constraints=[-1.0])
+    study.add([0.8], sign * 2.0)
+    told, words = told_counted(study)
+    assert [trial.number for trial in told] == [0]
+    assert words == "without 1 trial whose constraint values are missing"
+    assert best_so_far(study).tolist() == numbers_told(study).best_so_far.tolist() == [sign, sign]
+    assert overview(study)["progress"] == [{"answers": 1, "best": sign}, {"answers": 2, "best": sign}]
+    study.tell(1, constraints=[-0.5])
+    assert (told_counted(study)[0][-1].number, best_so_far(study)[-1]) == (1, sign * 2.0)

@@ -18,7 +18,7 @@ from ..domains.domain import Arms, Space
 from ..errors import InvalidInput, NoRegretError, TrialError
 from ..policy.policy import Policy
 from ..storage.record import Trial
-from ..study.best import at_full, told_best, without_violation
+from ..study.best import admissible, at_full, told_best
 from ..study.cautions import Answered, cautions
 from ..study.direction import best_label, has_channels
 from ..study.formatting import cell, figure, mean_uses, metrics_text, moment, sparkline, use_text, where
@@ -193,9 +193,9 @@ def progress(study: Study, trials: Sequence[Trial]) -> list[dict[str, Any]]:
 
 
 def _told(study: Study, trials: Sequence[Trial]) -> tuple[list[float], list[float]]:
-    """Returns rewards in the order told, and the same with an infinitely bad one where a constraint is violated."""
+    """Returns rewards in the order told, and the same with an infinitely bad one unless constraints are met."""
     worst = -math.inf if study.goals[0] == "maximize" else math.inf
-    feasible = {trial.number for trial in without_violation(study.policy, at_full(study.policy, trials))}
+    feasible = {trial.number for trial in admissible(study.policy, at_full(study.policy, trials))}
     clicks = _clicks(study)
     ordered = sorted(trials, key=lambda trial: trial.told_order or 0) if clicks is None else clicks.answered
     told = [(trial.number, trial.reward) for trial in ordered if trial.reward is not None]

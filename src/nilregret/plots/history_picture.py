@@ -16,7 +16,7 @@ from .._utils.numerals import numeral
 from ..domains.conditions import Mask
 from ..errors import InvalidInput, TrialError
 from ..storage.record import Trial
-from ..study.best import without_violation
+from ..study.best import meets, without_violation
 from ..study.curves import running_mean
 from ..study.direction import best_label, on_average, signs_of
 from ..study.front import Front, believed_values, volumes
@@ -323,7 +323,8 @@ def _numbers(of: Quantity, answered: Sequence[Trial], left_out: str) -> Told:
     by_round = not on_average(study.policy)  # On average, no single round violates a constraint.
     feasible = np.array([not (by_round and trial.feasible is False) for trial in answered], dtype=bool)
     better = np.fmax if of.upward else np.fmin
-    parts = np.split(np.where(feasible, values, np.nan), np.searchsorted(numbers, study.restarts))
+    known = [meets(study.policy, trial) for trial in answered]
+    parts = np.split(np.where(known, values, np.nan), np.searchsorted(numbers, study.restarts))
     return Told(numbers, plays, values, feasible, np.concatenate([better.accumulate(part) for part in parts]), left_out)
 
 

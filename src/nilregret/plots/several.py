@@ -12,8 +12,9 @@ from .._utils.checks import Array, shown
 from .._utils.files import check_picture
 from .._utils.numerals import numeral
 from ..errors import InvalidInput
+from ..study.best import meets
 from ..study.curves import half_interval
-from ..study.direction import on_average, signs_of
+from ..study.direction import signs_of
 from ..study.front import believed_values, own_volumes, volumes
 from ..study.quantities import drawn, objectives, quantity
 from ..study.study import Study
@@ -269,9 +270,9 @@ def _ended(study: Study) -> int:
 
 def best_so_far(study: Study, of: str | int | None = None) -> Array:
     """Returns the best feasible value of an objective up to each trial, `(trials,)`. NaN before the first."""
-    number, by_round = quantity(study, of), not on_average(study.policy)  # On average, no single trial violates any.
+    number = quantity(study, of)
     values = [
-        np.nan if trial.reward is None or (by_round and trial.feasible is False) else number.told(trial)
+        number.told(trial) if trial.reward is not None and meets(study.policy, trial) else np.nan
         for trial in study.trials
     ]
     better = np.fmax if number.upward else np.fmin

@@ -10,7 +10,7 @@ from .._utils.checks import Array, integer, many, one_of, shown
 from ..domains.domain import Space
 from ..errors import InvalidInput, TrialError
 from ..storage.record import Trial
-from ..study.best import at_full, closest_of, in_space, is_noisy, told_best, without_violation
+from ..study.best import admissible, at_full, closest_of, in_space, is_noisy, told_best
 from ..study.direction import best_label, on_average, signs_of
 from ..study.formatting import figure
 from ..study.front import Front
@@ -137,7 +137,7 @@ def best_of(study: Study, of: Quantity | None = None) -> Trial | None:
     if len(study.goals) > 1:
         leaders = leaders_of(study, study.front_values())
         return leaders[of.channel or 0 if of is not None and of.objective else 0] if leaders else None
-    best = told_best(without_violation(study.policy, answered), study.goals[0])
+    best = told_best(admissible(study.policy, answered), study.goals[0])
     if best is not None and (is_noisy_study(study) or on_average(study.policy) or study.inputs.full is not None):
         try:
             return study.best()
@@ -170,7 +170,7 @@ def standing(study: Study, trial: Trial) -> str:
         leads = [f"best {name}" for name, leader in each if leader.number == trial.number]
         on = any(known.number == trial.number for known in front.trials)
         return " and ".join(leads) or ("on the front" if on else "not on the front")
-    best = told_best(without_violation(study.policy, study.trials), study.goals[0])
+    best = told_best(admissible(study.policy, study.trials), study.goals[0])
     if best is None:
         return "closest to feasible"
     if trial.number == best.number and not is_noisy_study(study) and study.inputs.full is None:

@@ -352,6 +352,18 @@ def without_violation(policy: AnyPolicy, trials: Iterable[Trial]) -> list[Trial]
     return kept if on_average(policy) else [trial for trial in kept if trial.constraints is None or trial.feasible]
 
 
+def meets(policy: AnyPolicy, trial: Trial) -> bool:
+    """Returns whether a trial is known to satisfy all constraints. If they hold on average, every trial does."""
+    if on_average(policy):
+        return True
+    return trial.feasible is True if policy.constraint_count else trial.feasible is not False
+
+
+def admissible(policy: AnyPolicy, trials: Iterable[Trial]) -> list[Trial]:
+    """Returns the trials that keep the known limits and are known to satisfy all constraints."""
+    return [trial for trial in within_limits(policy, trials) if meets(policy, trial)]
+
+
 def is_noisy(trials: Iterable[Trial]) -> bool:
     """Returns whether noise was told, or some point was evaluated twice with different values."""
     answered = [trial for trial in trials if trial.reward is not None]

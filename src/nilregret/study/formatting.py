@@ -19,7 +19,7 @@ from .._utils.numerals import DIGITS, html_table, numeral
 from ..domains.options import import_name, worded
 from ..errors import printable
 from ..storage.record import Trial
-from .best import at_full, told_front, without_violation
+from .best import admissible, at_full, told_front
 from .definition import constraint_names
 from .direction import AnyPolicy, Goal, on_average
 
@@ -185,7 +185,7 @@ def study_html(
     policy: AnyPolicy, goals: tuple[Goal, ...], trials: Sequence[Trial], *, caption: str, about: Mapping[str, Any]
 ) -> str:
     """Returns the last trials of a study, with the best value told, or the front of them, in bold type."""
-    best = told_front(without_violation(policy, at_full(policy, trials)), goals)
+    best = told_front(admissible(policy, at_full(policy, trials)), goals)
     return trials_html(trials, caption=caption, best=best, about=about, names=policy.objective_names)
 
 

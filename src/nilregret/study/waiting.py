@@ -25,7 +25,7 @@ from ..policy.state import State
 from ..slots.pending import estimated_law, given_law
 from ..slots.silence import FEWEST, SURE
 from ..storage.trial import Trial
-from .best import at_full, without_violation
+from .best import admissible, at_full
 from .definition import RULE
 from .direction import AnyState, negated, on_average
 from .late_fits import answer_delays
@@ -201,8 +201,8 @@ def counted_from(study: Study, asked: int) -> int:
 def told_counted(study: Study) -> tuple[Sequence[Trial], str]:
     """Returns the trials of which the best value told is one, and which these are, in words.
 
-    Trials before a restart do not count, and trials outside of known limits or that violate a constraint do not. Of
-    constraints that hold on average, no single trial violates one.
+    Trials before a restart do not count. Trials outside of known limits do not, and neither do those that violate a
+    constraint or have no value of it. Of constraints that hold on average, no single trial violates one.
     """
     policy, since, said = study.policy, counted_from(study, len(study.trials)), list[str]()
     given = at_full(policy, [trial for trial in study.trials[since:] if trial.reward is not None])
@@ -215,4 +215,7 @@ def told_counted(study: Study) -> tuple[Sequence[Trial], str]:
         said.append("trials above a limit count, as it holds on average")
     elif broken:
         said.append(f"without {many(broken, 'trial')} that violated a limit")
-    return without_violation(policy, given), "; ".join(said)
+    unknown = sum(trial.constraints is None for trial in given) if policy.constraint_count else 0
+    if unknown and not on_average(policy):
+        said.append(f"without {many(unknown, 'trial')} whose constraint values are missing")
+    return admissible(policy, given), "; ".join(said)
