@@ -194,7 +194,27 @@ class TestAsking:
         again = nr.Study.open(storage=storage, name="lab")
         assert [trial.parameters for trial in again.trials] == [trial.parameters for trial in study.trials]
         assert again.ask().parameters == study.trials[-1].parameters
-        assert "Asked for by `enqueue` or `sheet`: the point as it was named." in str(again.explain(again.trials[0]))
+        why = again.explain(again.trials[0])
+        assert "Part of the initial design: its next point, rounded for a sheet." in str(why)
+        assert (why.repeated, why.runner_up, why.propensity) == (True, None, None)
+
+    def test_a_rounded_point_is_explained_by_what_the_policy_chose(self):
+        study, other = (nr.Study(nr.gp_ucb(nr.Box(0, 1), nr.Matern(2.5, 0.3), noise=0.1), seed=1) for _ in range(2))
+        for each in (study, other, study, other):
+            for trial in each.sheet(1, digits=2).trials:
+                each.tell(trial, 9 - 99 * (trial.point[0] - 0.637) ** 2)
+        chosen, _ = other.ask(), study.sheet(1, digits=2)
+        why, plain = study.explain(2), other.explain(2)
+        assert why.why == plain.why.replace(" found.", " found, rounded for a sheet.")
+        assert (why.repeated, why.unrounded.point, why.rule) == (True, tuple(chosen.point), plain.rule)
+        assert (why.score, why.propensity) == (pytest.approx(why.bounds[1]), None)
+        assert why.score <= plain.score
+        assert "\nunrounded" in str(why)
+        assert why.to_dict()["unrounded"]["point"] == list(chosen.point)
+        study.enqueue([0.25])
+        study.ask()
+        assert "Asked for by `enqueue` or `sheet`: the point as it was named." in str(study.explain(3))
+        assert "unrounded" not in study.explain(3).to_dict()
 
 
 class TestFiles:

@@ -25,6 +25,7 @@ from .front import Front, front_of
 from .function import settings_at
 from .inputs import DRAWS
 from .queue import Entry
+from .sheet import is_rounded
 
 MOST_DRAWS = 10**7
 NO_REASONS = Reasons(None, None, None, np.zeros(0), None)  # of a trial that the policy did not decide
@@ -164,10 +165,23 @@ class _Moment:
             if trial.kept is None
             else state.keep(trial)
         )
-        dual = state.outputs.dual if isinstance(state, State) and trial.kept is None else None
-        self._towards = None if dual is None or entry is not None else dual.towards
         self._state = state  # By now it has learned all that was known then.
         self._domain = state.policy.domain
+        self._unrounded = self._chosen_for_a_sheet(again)
+        self._by_policy = trial.kept is None and (entry is None or self._unrounded is not None)
+        self._towards = state.outputs.dual.towards if isinstance(state, State) and self._by_policy else None
+
+    def _chosen_for_a_sheet(self, again: dict[str, Any]) -> Array | None:
+        """Returns what the policy chose, if the trial's point is that one rounded, or None.
+
+        `Study.sheet` names the point in the event before the one that takes it, and the record says no more.
+        """
+        trial, entry = self._trial, self._entry
+        at_once = entry is not None and entry.fixed is None and entry.order == trial.asked_order - 2
+        if not at_once or not isinstance(self._state, State):
+            return None
+        chosen = self._state.decide(trial.context, **again).point
+        return chosen if is_rounded(self._domain, chosen, trial.point) else None
 
     def explanation(self, about: Mapping[str, Any]) -> Explanation:
         """Returns the explanation of the trial, of a study with these facts."""
@@ -190,9 +204,13 @@ class _Moment:
     def _of(self, state: State, common: dict[str, Any]) -> Explanation:
         trial = self._trial
         inquiry = Inquiry(state, trial, trial.asked_at, self._available, self._draws, common["repeated"])
-        reasons = inquiry.reasons() if self._entry is None and trial.kept is None else NO_REASONS
+        reasons = inquiry.reasons() if self._by_policy else NO_REASONS
         compared = reasons.compared
         other = None if compared is None else runner_up(compared, trial, self._domain)
+        if self._unrounded is not None:
+            reasons = reasons._replace(propensity=None)  # Nothing was drawn at the rounded point.
+            if compared is not None and other is not None and np.array_equal(compared.points[other], self._unrounded):
+                other = None
         finite = None if compared is None or compared.tied is None else compared
         return Explanation(
             **common, rule=reasons.rule, forced_by=reasons.forced_by, round=state.round,
@@ -207,6 +225,7 @@ class _Moment:
             first_counted=state.first_counted,
             constraints=self._constraints(), front=self._front(reasons), feasible=self._feasible(),
             kernel=state.kernel, fitted=state.kernel != state.policy.kernel, propensity=reasons.propensity,
+            unrounded=None if self._unrounded is None else self._believed(self._unrounded, None, None),
             proofs=state.outputs.dual.proofs(trial.point, trial.context),
             towards=None if self._towards is None else self._believed(self._towards, None, None),
             **_lengthscales(state), budgets=reasons.budgets, instead=self._instead(reasons),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, final
 
 from .._utils.checks import Array, counted, many
 from .._utils.dataclass import dataclass, fields
-from .._utils.numerals import numeral, percent, with_error
+from .._utils.numerals import MOST_DIGITS, numeral, percent, with_error
 from ..domains.options import readable
 from ..errors import printable
 from ..kernels import Kernel
@@ -192,6 +192,8 @@ class Explanation:
             rounds on a box), and for points that were drawn for the whole study.
         enqueued: what `Study.enqueue` named, or `Study.sheet` rounded, which the trial is: parameters, a point or the
             number of an arm. None if the policy chose. Where some parameters were named, it chose the others.
+        unrounded: what the policy chose, if the trial is that point as `Study.sheet` rounds it, or None. The score is
+            then of the rounded point.
         proofs: why each constraint holds at the point, in words, with `nr.Safe(slope=...)`, else empty.
         towards: a better point that the answer may help to certify, with `nr.Safe(slope=...)`, or None.
         budgets: budgets of `nr.NoWorse` before the decision, each a `nilregret.slots.no_worse.Standing`. Empty without.
@@ -236,6 +238,7 @@ class Explanation:
     turn: float | None = None
     propensity: Propensity | None = None
     enqueued: dict[str, Any] | list[float] | int | None = None
+    unrounded: Candidate | None = None
     proofs: tuple[str, ...] = ()
     towards: Candidate | None = None
     budgets: tuple[Standing, ...] = ()
@@ -284,6 +287,8 @@ class Explanation:
         rest = {field.name: _plain(getattr(self, field.name)) for field in fields(self) if field.name != "trial"}
         if not self.objectives:  # One objective has no such entries.
             del rest["objectives"], rest["front"]
+        if self.unrounded is None:
+            del rest["unrounded"]
         if not self.proofs:
             del rest["proofs"], rest["towards"]
         if not self.budgets:  # Most policies have none.
@@ -339,6 +344,7 @@ class Explanation:
             what = f"the {best} {self._scored}{',' * bool(self._prices)} of {self.compared} points"
             if self.tied is not None and self.tied > 1:
                 what += f", one of {self.tied} that tie, drawn among them"
+        what += ", rounded for a sheet" * (self.unrounded is not None)
         said = f"{by}: {what}." + (f" {self.front.why}" if self.front is not None else "")
         if self.repeated and self.towards is None and self._beaten():
             said += " What scores higher was not played: the point found was moved, by constraints, a grid or `apart`."
@@ -383,7 +389,7 @@ class Explanation:
 
     def _unchosen(self) -> tuple[str, str] | None:
         """Returns by what, and how, a point came that no score chose, or None."""
-        if self.enqueued is not None:
+        if self.enqueued is not None and self.unrounded is None:
             partly = isinstance(self.enqueued, dict) and self.enqueued != self.trial.parameters
             rest = f"{settings(self.enqueued, (), None)}, and the policy chose the rest" if partly else ""  # type: ignore[arg-type]
             by = "Asked for by `enqueue`" + " or `sheet`" * (not partly and self.trial.arm is None)  # Not on record.
@@ -419,6 +425,7 @@ class Explanation:
         proved = "nothing is proved for them" if self.valid_for == "none" else f"proved for {self.valid_for}"
         return [
             ("context", seen),
+            ("unrounded", "" if self.unrounded is None else _exactly(self.unrounded)),
             ("plays", f"{self.trial.repeats} before the next decision" if self.trial.repeats > 1 else ""),
             ("bounds", "" if self.mean is None else width + proved),
             ("score", "" if unscored else f"{self._scored}{logarithm}, {self.better} is better{made and ': '}{made}"),
@@ -439,6 +446,10 @@ class Explanation:
     def _compared(self) -> str:
         known = ", ".join(f"x {numeral(factor, 3)}: {weight:.3f}" for factor, weight in self.lengthscales)
         return known if self.turn is None else f"{known}; the turn of x {numeral(self.turn, 3)}"
+
+
+def _exactly(candidate: Candidate) -> str:
+    return settings(candidate.parameters, candidate.point, candidate.arm, MOST_DIGITS)
 
 
 def _probable(propensity: Propensity | None) -> str:

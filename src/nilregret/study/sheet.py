@@ -16,13 +16,13 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import partial
 from html import escape
 from io import StringIO
+from itertools import chain, islice, product
 from pathlib import Path
 from typing import Any, final
 
@@ -281,12 +281,18 @@ def rounded(
     if isinstance(domain, Arms) or point.tobytes() in known:
         return point
     for more in range(digits, MOST_DIGITS + 1):
-        tried = itertools.islice(_roundings(domain, point, more, given), MOST_TRIED)
+        tried = islice(_roundings(domain, point, more, given), MOST_TRIED)
         new = (each for each in tried if len(keeping_limits(domain, each[None])) and each.tobytes() not in known)
-        found = list(itertools.islice(new, 1 if fits is None else MOST_JUDGED))
+        found = list(islice(new, 1 if fits is None else MOST_JUDGED))
         if found and (fits is None or (judged := fits(np.stack(found))).any()):
             return found[0 if fits is None else int(judged.argmax())]
     return point
+
+
+def is_rounded(domain: Domain, exact: Array, point: Array) -> bool:
+    """Returns whether a point `(d,)` may be what a sheet made of an exact one."""
+    each = (islice(_roundings(domain, exact, digits, None), MOST_TRIED) for digits in range(1, MOST_DIGITS + 1))
+    return not isinstance(domain, Arms) and any(np.array_equal(found, point) for found in chain.from_iterable(each))
 
 
 def _roundings(domain: Any, point: Array, digits: int, given: Mask | None) -> Iterator[Array]:
@@ -316,7 +322,7 @@ def _roundings(domain: Any, point: Array, digits: int, given: Mask | None) -> It
         if given is not None and equal[0][:, given].any():  # What numbers of any length leave has as many digits.
             finest = finest.scaleb(digits - MOST_DIGITS)
         each = [values[: 1 if axis in rest else None] for axis, values in zip(real, each, strict=True)]
-    for values in itertools.product(*each):
+    for values in product(*each):
         found = point.copy()
         found[columns] = values
         if equal is not None and rest:
