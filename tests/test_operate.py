@@ -415,6 +415,10 @@ def test_constraints_go_with_the_reward_or_alone(folder):
     assert shown["best"] is None
     assert "satisfied" in shown["why_no_best"]
     assert len(data("explain", "studies.db", "job", 0)["constraints"]) == 2
+    run("ask", "studies.db")
+    later = CliRunner().invoke(main, ["tell", "studies.db", "job", "2", "3.5"]).output
+    assert "Note: trial 2 is not the best before its constraint values are told (--constraint)." in later
+    assert data("tell", "studies.db", "job", 2, "--constraint", -1, "--constraint", -2)["constraints"] == [-1.0, -2.0]
 
 
 def test_show_says_where_a_study_stands(folder):

@@ -16,6 +16,7 @@ from ..serialize import to_plain
 from . import common
 
 if TYPE_CHECKING:
+    from ..storage.trial import Trial
     from ..study.study import Study
 
 
@@ -32,6 +33,17 @@ def _told(found: Study, reward: Sequence[str], plays: int | None, scatter: float
     if not isinstance(value, float):
         raise click.UsageError("--plays and --scatter are of one reward, and this study has several objectives.")
     return Rewards(count=plays, sum=0.0, squares=scatter, about=value)
+
+
+def _print_told(found: Study, trial: Trial, *, as_json: bool) -> None:
+    """Prints an answered trial, and a note if its constraint values are missing and may be told later."""
+    from ..study.direction import has_channels
+
+    common.print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
+    unknown = trial.reward is not None and trial.constraints is None
+    if unknown and has_channels(found.policy) and found.policy.constraint_count:
+        note = f"Note: trial {trial.number} is not the best before its constraint values are told (--constraint)."
+        click.echo(note, err=True)
 
 
 @common.study_command("Ask for the next trial.", study="optional")
@@ -187,7 +199,7 @@ def tell(
         number, _told(found, reward, plays, scatter), constraints=list(constraints) or None,
         std=noise, metrics=metrics, revise=revise,
     )  # fmt: skip
-    common.print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
+    _print_told(found, trial, as_json=as_json)
 
 
 @common.study_command("Tell the reward of a point that was not asked for.", negative_numbers=True)
@@ -218,7 +230,7 @@ def add(
         common.from_json("JSON", where), _told(found, reward, plays, scatter), constraints=list(constraints) or None,
         std=noise, metrics=metrics, **known,
     )  # fmt: skip
-    common.print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
+    _print_told(found, trial, as_json=as_json)
 
 
 @common.study_command("Tell that a trial will never have a reward.")
