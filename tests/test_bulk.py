@@ -275,6 +275,20 @@ def test_the_client_sends_what_add_from_reads(remote, tmp_path):
         assert len(study.trials()) == 60
 
 
+def test_the_client_says_of_a_file_what_add_from_says(remote, tmp_path):
+    study = remote.create("limits", nr.auto(nr.Space(heat=nr.Int(20, 90)), constraints=1))
+    path = tmp_path / "weeks.csv"
+    path.write_text("heat [C];reward;constraints.0;remarks\n50;1.250;1.238;\n60;2.500;1.291;\n70;;;broken\n")
+    with pytest.raises(nr.errors.InvalidInput, match=r"1\.250 in column reward, which may be 1250 or 1\.25"):
+        study.add_from(path)
+    with pytest.warns(nr.errors.NoRegretWarning) as said:
+        assert study.add_from(path, decimal=".").recorded == 2
+    notes = " ".join(str(each.message) for each in said)
+    for words in ("1 of 3 rows", "were left out", "not read: 'remarks'", "All 2 values of `constraints.0`"):
+        assert words in notes
+    assert [each["reward"] for each in study.trials()] == [1.25, 2.5]
+
+
 def test_the_client_sends_logs_and_tables(remote, tmp_path):
     study = made(remote, "logs")
     log = written(tmp_path, "1:-1:0.4 |user hour:3\n3:0:0.2 |user hour:4\n")

@@ -337,7 +337,7 @@ class TestReading:
             ({(0, "value"): "failed", (0, "heat"): "44"}, "Line 2 .*failed at other values than asked"),
             ({(0, "value"): "failed", (0, "number"): ""}, "Line 2 .*no number of a trial that could fail"),
             ({(0, "value"): "Abandoned ", (0, "number"): "99"}, "Line 2 .*no trial 99"),
-            (OF_FIRST | {(0, "number"): "99"}, "Line 2.*no trial 99. A row of a sheet without"),
+            (OF_FIRST | {(0, "number"): "99"}, "Line 2.*no trial 99. A row without"),
             ({}, "no row has a reward"),
         ],
     )

@@ -96,6 +96,19 @@ class Rows:
                 raise InvalidInput(f"{self._table.at(number)} has {value} in column {name}: it must be finite.")
         return found
 
+    def _above_limits(self) -> list[str]:
+        from ..study.importing import VIOLATING
+        from ..study.rows import LIMITS
+
+        found, table = [], self._table
+        limits = [name for name in table.columns if name.startswith(LIMITS) and table.find("asked_at") is None]
+        for name in limits:
+            told = table.numbers(name)
+            told = told[~np.isnan(told)]
+            if len(told) > 1 and told.min() > 0.0:
+                found.append(VIOLATING.format(len(told), f"`{name}`", table.called))
+        return found
+
     def cautions(self, said: m.ObservationsTaken) -> list[str]:
         """Returns sentences about what a service has taken of the rows."""
         found, called = [], self._table.called
@@ -109,6 +122,7 @@ class Rows:
         if 0 < said.recorded < said.rows and self._table.find("number") is None:
             left = f"{said.rows - said.recorded:,} of {many(said.rows, 'row')}"
             found.append(f"{left} of {called} have no reward, and were left out.")
+        found += self._above_limits()
         if said.unread:
             found.append(f"{called} has columns that were not read: {', '.join(map(shown, said.unread))}.")
         if 0 < said.without_propensity < said.recorded:

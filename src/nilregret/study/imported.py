@@ -92,9 +92,7 @@ class Imported(NamedTuple):
             return self._of_event(trials[same])
         if self.number is None or self.number >= len(trials):
             if self.number is not None and (self.sheet or self.ended is not None):
-                raise InvalidInput(
-                    f"the study has no trial {self.number}. A row of a sheet without `number` is a new trial."
-                )
+                raise InvalidInput(f"the study has no trial {self.number}. A row without `number` is a new trial.")
             if self.decision is None:
                 raise InvalidInput(
                     f"the study has no trial {self.number}, and no column has its parameters or its point."

@@ -48,7 +48,7 @@ UNJUDGED = (
     "not the best. Constraint values may be told later, by the number of the trial."
 )
 VIOLATING = (
-    "All {} values of {} in {} are above 0, so every trial there violates the constraint. A constraint value is the "
+    "All {} values of {} in {} are above 0, so every trial there is above the limit. A constraint value is the "
     "reading less the limit, at most 0 if met. Usually the readings were written in its place."
 )
 UNWEIGHED = "{} of {} {} no propensity. Such rows teach the policy, and `evaluate` leaves them out."
