@@ -1,8 +1,6 @@
 """Mixtures: ingredients that add up to a total, as one entry of a space."""
 
 import json
-import sqlite3
-from contextlib import closing
 
 import numpy as np
 import pytest
@@ -90,21 +88,6 @@ def test_bad_mixtures(make, said):
 
 
 GROWN = 9.7 / 9.65
-
-
-def test_an_amount_that_is_0_but_for_rounding_is_0(tmp_path):
-    space = nr.Space(recipe=nr.Mixture("a", "b", "c"), turn=nr.Float(-1, 2))
-    study = nr.Study(nr.gp_ucb(space, nr.Matern(2.5, 0.5), noise=0.1), storage=f"sqlite:///{tmp_path}/a.db")
-    point = np.array([8.67e-17, 0.4, 0.6, 1 / 3 + 5e-17])
-    trial = study.add(point, 0.5)
-    assert trial.parameters == {"a": 0.0, "b": 0.4, "c": 0.6, "turn": 0.0}
-    assert trial.point.tolist() == point.tolist()
-    with closing(sqlite3.connect(tmp_path / "a.db")) as connection, connection:  # as earlier records have it
-        connection.execute("UPDATE trials SET parameters = replace(parameters, '0.0', '8.67e-17')")
-    again = nr.Study.open(storage=f"sqlite:///{tmp_path}/a.db")
-    assert again.trials[0].parameters == trial.parameters
-    assert nr.Float(0, 1, log=False).decode(np.array([2e-15])) == 2e-15
-    assert nr.Float(1e-30, 1, log=True).decode(np.array([0.0])) == 1e-30
 
 
 @pytest.mark.parametrize(

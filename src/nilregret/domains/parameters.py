@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 CHOSEN = math.sqrt(0.5)  # value of the column of the chosen option, so that two options are at distance 1
 SIGNIFICANT_DIGITS = 12  # of decoded floats: 0.1 rather than 0.10000000000000002 in commands and tables
-DUST = 1e-15  # share of a range below which an amount is the rounding of 0, such as what other ingredients leave
 MISSING = (0.5, 1.0)  # columns of a missing number: the middle of its range, and the indicator
 LONGEST_LEVEL = 200  # characters of a value that was never declared
 
@@ -134,15 +133,8 @@ class _Number(ABC):
         return [*MISSING] if is_nothing(value) else [*self._encode(value, name), 0.0]
 
     def decode(self, columns: Array) -> Any:
-        """Returns the value nearest to encoded columns, to 12 significant digits, or None if it is missing.
-
-        A real value that is 0 but for rounding is 0.
-        """
-        if len(columns) > 1 and columns[1] > 0.5:
-            return None
-        value = self._decode(columns)
-        dust = self.real and not self.log and abs(value) < DUST * (self.high - self.low)
-        return min(max(0.0, self.low), self.high) if dust else value
+        """Returns the value nearest to encoded columns, to 12 significant digits, or None if it is missing."""
+        return None if len(columns) > 1 and columns[1] > 0.5 else self._decode(columns)
 
     def snap(self, columns: Array) -> Array:
         """Returns the columns `(n, c)` of the values nearest to columns `(n, c)`."""
