@@ -143,7 +143,7 @@ def frame(study: Study, notes: StudyNotes, *, now: float) -> dict[str, Any]:
     """Returns what each tab may show: the status of the study, the next step, and its signals."""
     at = standing_status(study, now=now, paused=notes.paused)
     return {
-        "at": at, "next": next_step(at), "signals": signals_of(study, now=time.time()),
+        "at": at, "next": next_step(study, at), "signals": signals_of(study, now=time.time()),
         "notes": notes, "of_arms": isinstance(study.policy, Policy) and isinstance(study.policy.domain, Arms),
     }  # fmt: skip
 

@@ -129,10 +129,8 @@ def standing(study: Study, *, now: float, paused: bool = False) -> dict[str, Any
     """Returns the status of a study, the verdict whether it has settled, and what to do next."""
     found = verdict(study)
     at = standing_status(study, now=now, paused=paused)
-    refused = "refuted" in study.remarks
-    todo = _step(REFUTED, "/health", "What refutes it") if refused else next_step(at)
     ends = reached_ends(study)
-    return {"at": at, "settled": found, "next": todo, "under": _under_contexts(study), "ends": ends}
+    return {"at": at, "settled": found, "next": next_step(study, at), "under": _under_contexts(study), "ends": ends}
 
 
 def _under_contexts(study: Study) -> list[dict[str, str]]:
@@ -171,8 +169,10 @@ def standing_status(study: Study, *, now: float, paused: bool = False) -> dict[s
     return at
 
 
-def next_step(at: dict[str, Any]) -> dict[str, str]:
+def next_step(study: Study, at: dict[str, Any]) -> dict[str, str]:
     """Returns what to do next: a sentence, and the path of a tab with the text of its link."""
+    if "refuted" in study.remarks:
+        return _step(REFUTED, "/health", "What refutes it")
     pending = many(at["pending"], "pending trial")
     if at["state"] == "paused":
         return _step("The service decides nothing until it goes on. It takes rewards.", "/actions/resume", "Go on")
