@@ -10,7 +10,10 @@ from click.testing import CliRunner
 import nilregret as nr
 from nilregret.__main__ import main
 from nilregret.errors import InvalidInput, NoRegretError
+from nilregret.serve.dashboard.pages.study import frame
 from nilregret.serve.dashboard.views.health import health
+from nilregret.serve.dashboard.views.standing import standing
+from nilregret.serve.work.study_notes import NONE
 from nilregret.storage import MemoryStorage
 
 from .service import Client
@@ -217,7 +220,8 @@ def test_a_tuning_file_has_slopes(tmp_path, monkeypatch, speed, fan, status, wor
     ran = CliRunner().invoke(main, ["tune", "tune.toml"])
     assert ran.exit_code == status, ran.output
     assert words in ran.output
-    shown = CliRunner().invoke(main, ["show", "sqlite:///tune.db", "tune"])
+    shown = CliRunner().invoke(main, ["show", "sqlite:///tune.db", "tune", "--picture", "tune.svg"])
+    assert shown.exit_code == 0, shown.output  # After a refutation, too, only asking is refused.
     assert ("refute the certificate" in shown.output) == bool(status)
 
 
@@ -297,8 +301,10 @@ def test_slopes_over_http_up_to_a_refutation_and_after_it(service):
     assert ask("steeper")[0] == 201
 
 
-def test_the_health_page_says_what_refuted():
+def test_pages_say_what_refuted():
     study, _ = refuted()
+    assert "two answers refute" in frame(study, NONE, now=0.0)["next"]["said"]  # A page begins with this.
+    assert "two answers refute" in standing(study, now=0.0)["next"]["said"]
     assert "refute the certificate" in str(health(study, now=0.0)["remarks"])
     assert health(climbed(GRID, 2), now=0.0)["remarks"] == []
 

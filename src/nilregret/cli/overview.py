@@ -68,7 +68,7 @@ def overview(study: Study) -> dict[str, Any]:
         "enqueued": [entry._asdict() for entry in study.enqueued], "delays": _delays(study, trials),
         **({"pruned": pruned._asdict() | {"said": str(pruned)}} if pruned.stopped or pruned.spared else {}),
         "notes": [
-            *cautions(study.policy, Answered.of(trials), study.multipliers).values(), *study.remarks.values(),
+            *study.remarks.values(), *cautions(study.policy, Answered.of(trials), study.multipliers).values(),
             *reached_ends(study),
         ],
     }  # fmt: skip

@@ -116,11 +116,14 @@ def expected_gain(state: AnyState, best: Trial, *, per_cost: bool = False) -> fl
         per_cost: True for the largest gain per unit of cost, if the policy has costs (`nilregret.slots.PerCost`).
 
     Returns:
-        None if there is no such number, since the policy has no posterior, or prices violations.
+        None if there is no such number, since the policy has no posterior, prices violations, or may play nothing.
     """
     if not isinstance(state, State) or on_average(state.policy) or state.reward.answers_for_units:
         return None
-    gain = function_values.expected_gain(state.copy(), _cells(best), per_cost=per_cost)
+    try:
+        gain = function_values.expected_gain(state.copy(), _cells(best), per_cost=per_cost)
+    except NoRegretError:  # Nothing may be played, such as with slopes that are refuted.
+        return None
     return gain if math.isfinite(gain) else None
 
 
