@@ -202,6 +202,21 @@ def test_a_worker_that_ends_leaves_its_trial_abandoned_or_under_a_lease(folder, 
         assert later.trials[0].state == "abandoned"
 
 
+def test_a_trial_whose_lease_is_over_counts_to_no_limit(folder):
+    made().ask(lease=60)
+    run("work", "s.db", "hill", "hills:score", "--trials", 1)
+    assert [trial.state for trial in trials("hill", STORAGE)] == ["pending"]
+    later = nr.Study.open(storage=STORAGE, name="hill", clock=lambda: time.time() + 61)
+    worker(later, Evaluation(lambda x: x), trials=1).run()
+    assert [trial.state for trial in later.trials] == ["abandoned", "observed"]
+    ahead = [0.0]
+    alone = nr.Study(nr.auto(LINE), goal="minimize", clock=lambda: time.time() + ahead[0])
+    alone.ask(lease=60)
+    ahead[0] = 61.0
+    nr.run(alone, lambda x: x, trials=2, progress=False)
+    assert [trial.state for trial in alone.trials] == ["abandoned", "observed", "observed"]
+
+
 def worker(study, task, *, trials, say=print, wait=time.sleep):
     return Loop(study, task, trials=trials, ended=lambda trial: say(repr(trial)), lease=Lease(10, say, wait))
 

@@ -356,8 +356,10 @@ def work(storage: str, study: str, objective: str, trials: int, lease: float, ti
             found, task, trials=trials, ended=lambda trial: common.echo(repr(trial)), lease=Lease(lease, common.echo)
         )
         loop.run()
+    pending = sum(trial.state == "pending" for trial in found.trials)
+    said = f", {pending} pending with other workers or until the lease ends" * (pending > 0)
     common.echo(
-        f"Study {found.name!r} has {many(len(found.trials), 'trial')}, {loop.evaluated} of them evaluated here."
+        f"Study {found.name!r} has {many(len(found.trials), 'trial')}, {loop.evaluated} of them evaluated here{said}."
     )
     if loop.refusal is not None:
         raise loop.refusal

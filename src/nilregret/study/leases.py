@@ -39,12 +39,16 @@ class Leases:
         """Takes a lease that ends later, because its trial has reported."""
         heapq.heappush(self.heap, (until, trial.number))
 
+    def over(self, now: float) -> bool:
+        """Returns whether a lease has ended that nothing on record says so of yet."""
+        return bool(self.heap) and self.heap[0][0] <= now
+
     def ended(self, now: float) -> Iterator[tuple[float, int]]:
         """Yields the leases that have ended, and drops each when the next one is asked for.
 
         An interrupt or a caller that stops loses none.
         """
-        while self.heap and self.heap[0][0] <= now:
+        while self.over(now):
             yield self.heap[0]
             heapq.heappop(self.heap)
 

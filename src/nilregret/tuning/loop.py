@@ -132,8 +132,8 @@ class Loop:
     Args:
         study: the study that has the trials.
         task: a function from a trial to the outcome of its evaluation.
-        trials: how many there shall be in all. Trials on record and failed ones count, and without a lease abandoned
-            ones. Workers that ask at the same moment may make as many more as there are others.
+        trials: how many there shall be in all (see `counting`). Workers that ask at the same moment may make as many
+            more as there are others.
         ended: called after each answer. A returned reason stops the run without an error.
         executor: where evaluations run.
         in_flight: how many evaluations run at once.
@@ -215,9 +215,7 @@ class Loop:
 
     def _next(self) -> Walk | None:
         """Returns the next trial to evaluate, or None if there are as many as wanted, or none is to begin."""
-        trials = self._study.trials
-        count = len(trials) if self._lease is None else sum(trial.state != "abandoned" for trial in trials)
-        new = count < self._wanted or bool(self._resumed)
+        new = counting(self._study, shared=self._lease is not None) < self._wanted or bool(self._resumed)
         if self._reason is not None or not (new or self._paused):
             return None
         if self._time is not None and not self._time.left:
@@ -405,6 +403,22 @@ class Loop:
         for trial in self._asked.values() if self._lease is not None else ():
             with suppress(TrialError):  # The answer may be on record already.
                 self._study.abandon(trial, STOPPED)
+
+
+def counting(study: Study, *, shared: bool = False) -> int:
+    """Returns how many trials count towards those wanted, and records the end of leases that are over.
+
+    Failed trials count, and so do abandoned ones that had no lease, or an executor that abandons all would never end.
+
+    Args:
+        study: the study.
+        shared: True if other workers share the study. Then no abandoned trial counts.
+    """
+    trials, replica = study.trials, study.replica
+    if replica.leases.over(replica.now()):
+        replica.write(lambda: None)
+        trials = study.trials
+    return sum(trial.state != "abandoned" or not (shared or trial.lease_until) for trial in trials)
 
 
 def _told(study: Study, trial: Trial, outcome: Outcome) -> Trial:

@@ -24,7 +24,7 @@ from ..study.pruning import pruning_of
 from ..study.queue import Queue
 from ..study.study import Study
 from ..study.transaction import Transaction
-from .loop import REFUSED, Loop, TimeLeft, is_stepwise, nothing_works
+from .loop import REFUSED, Loop, TimeLeft, counting, is_stepwise, nothing_works
 from .objective import LONGEST, Evaluation, Objective, Task, TimeLimited, check_objective
 from .open_study import asked_rule, check_several
 from .outcome import ConstraintReader, answer_reader
@@ -45,7 +45,7 @@ SCHEME = "sqlite:///"
 
 def finished(study: Study, trials: int) -> bool:
     """Returns whether there is nothing left to evaluate."""
-    return len(study.trials) >= trials and all(trial.state != "pending" for trial in study.trials)
+    return all(trial.state != "pending" for trial in study.trials) and counting(study) >= trials
 
 
 def check_lengths(trials: int | None, seconds: float | None, *, what: str = "`trials`") -> None:
@@ -105,8 +105,10 @@ def _lock(storage: str) -> sqlite3.Connection:
                 "else's."
             ) from error
         raise StorageError(
-            f"Another process is tuning in {storage} ({error}). Wait for it or stop it; to tune several things at once "
-            "give each its own storage."
+            f"Another process is tuning in {storage} ({error}), and a file has one run at a time. Wait for it or stop "
+            "it; to tune several things at once give each its own storage.",
+            advice="For several processes on one study let each ask and tell by itself (`study.ask`, `study.tell`), or "
+            "start workers: `nilregret work STORAGE STUDY MODULE:FUNCTION --trials N`.",
         ) from error
     return lock
 
