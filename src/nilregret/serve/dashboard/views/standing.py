@@ -181,10 +181,9 @@ def next_step(study: Study, at: dict[str, Any]) -> dict[str, str]:
     if at["state"] == "failing":
         return _step("Find out why the last trials failed.", "/trials?state=failed", "Failed trials and their reasons")
     found = at["best"] is not None or (at["front"] or {}).get("count")
-    if not found and at["pending"]:
-        return _step(f"Tell what came of the {pending}.", "/trials?state=pending", "Pending trials")
     if not found:
-        return _step(at["why_no_best"], "/trials", "Trials")
+        told = _step(f"Tell what came of the {pending}.", "/trials?state=pending", "Pending trials")
+        return told if at["pending"] else _step(at["why_no_best"], "/trials", "Trials")
     best = "#front" if at["best"] is None else f"/trials/{at['best']['number']}"
     if at["state"] == "settled" and at["best"]["context"] is not None:
         said = "Go on asking under each context. Further trials are expected to gain next to nothing."
