@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from concurrent.futures import CancelledError
 
 import pytest
 from click.testing import CliRunner
@@ -114,6 +115,41 @@ def test_a_new_study_takes_over_the_trials_of_a_refuted_one():
 def test_an_empty_study_teaches_nothing():
     with pytest.raises(InvalidInput, match="no row has a reward"):
         nr.Study(policy()).add_from(nr.Study(policy()))
+
+
+@pytest.mark.parametrize("steps", [False, True])
+def test_an_objective_says_that_its_measurement_was_lost(steps):
+    calls = []
+
+    def measured(speed, power, fan):
+        calls.append(speed)
+        if len(calls) == 1:
+            raise CancelledError("the sensor fell off")
+        return machine(speed, power, fan)
+
+    def reported(**point):
+        yield measured(**point)
+
+    found = nr.maximize(
+        reported if steps else measured, GRID, trials=3, policy=policy(), constraints=1, progress=False, seed=0
+    )
+    assert [trial.state for trial in found.trials] == ["abandoned", "observed", "observed"]
+    assert found.trials[0].abandoned.reason == "the sensor fell off"
+    assert found.trials[1].parameters == START
+
+
+@pytest.mark.parametrize("way", ["tell", "enqueue"])
+def test_a_failed_start_is_told_or_played_again(way):
+    study = nr.Study(policy(), seed=0)
+    study.fail(study.ask(), "the sensor fell off")
+    with pytest.raises(NoRegretError, match=r"revise=True.* tells it, or `study.enqueue.*CancelledError"):
+        study.ask()
+    if way == "enqueue":
+        study.enqueue(START)
+        study.tell(study.ask(), 1.0, constraints=[heat(**START)])
+    else:
+        study.tell(0, 1.0, constraints=[heat(**START)], revise=True)
+    assert study.ask().parameters
 
 
 @pytest.mark.parametrize("in_flight", [1, 3])

@@ -198,7 +198,7 @@ def test_a_cancelled_evaluation_is_an_abandoned_trial_and_the_run_goes_on():
 def test_an_executor_that_cancels_everything_ends_the_run_and_what_is_left_goes_on_elsewhere():
     study = nr.Study(policy())
     result = quiet(study, hill, trials=40, executor=Cancelling(lambda call: call > 1), in_flight=2)
-    assert result.stopped.startswith(f"executor: it cancelled {loop.HOPELESS} evaluations one after the other after 11")
+    assert result.stopped.startswith(f"cancelled: {loop.HOPELESS} evaluations one after the other after 11")
     assert [trial.state for trial in study.trials] == ["observed"] + ["abandoned"] * loop.HOPELESS + ["pending"]
     result = quiet(study, hill, trials=40)
     assert [trial.state for trial in result.trials].count("observed") == 30

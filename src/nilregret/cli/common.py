@@ -71,6 +71,8 @@ ADVICE = {
     "one": "`nilregret show` has its best trial.",
     "front": "`nilregret front` lists the trials that no other one beats; with --weights it picks one of them.",
     "refuted": "Make a new study with larger ones; `nilregret import` takes over what `nilregret export` wrote.",
+    "lost": "If a point of `start` lost only its measurement, `nilregret tell --revise` tells it, or `nilregret "
+    "enqueue` plays the point again. Another time `nilregret abandon` gives such a trial up.",
     "made": "`nilregret show` says what it is.",
     "event": "Give each decision an id of its own, and the same one to repeat the command.",
     "range": "`nilregret widen` changes the range.",

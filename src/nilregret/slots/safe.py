@@ -33,7 +33,7 @@ from .constraints import ANCHORS, AROUND, Constraints, Mask, between, nearest, o
 from .envelope import DualState, Envelope, Expected, checked_delta
 from .safe_check import LikelihoodCheck, Model, deviation
 from .scores import PointView, TableView
-from .slopes import SlopeState, certified_point, cones_of, judged_by_slopes
+from .slopes import LOST, SlopeState, certified_point, cones_of, judged_by_slopes
 
 PATIENCE = 16  # values at the points of `start`, after which a step away from them is overdue
 
@@ -483,7 +483,9 @@ class Safe(Constraints):
         if np.isneginf(found).all() and np.isfinite(scores).any():
             raise NoRegretError(
                 "Nothing that may be played now is certified as safe, so there is nothing left: the points of `start` "
-                "are not among it, or have failed. Let more be played, or begin again with another `start`."
+                "are not among it, or have failed. Let more be played, or begin again with another `start`.",
+                advice=LOST,
+                topic="lost",
             )
         return found
 

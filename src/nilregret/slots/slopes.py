@@ -51,6 +51,11 @@ MOST_GOALS, MOST_PLACES = 64, 256  # largest numbers of goals and of certified p
 HORIZON = 3.0  # rounds within which a step must pay: what the goal gains in them, against what the step costs
 FINE = 0.02  # share of the size of a constraint that a step is expected to gain at least
 DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
+LOST = (
+    "If a point of `start` lost only its measurement, `study.tell(number, reward, constraints=..., revise=True)` tells "
+    "it, or `study.enqueue(point)` plays the point again. An objective that raises "
+    "`concurrent.futures.CancelledError` has its trial abandoned, not failed."
+)
 ANEW = "Make a policy with larger ones, and a new study that takes over these trials: `new.add_from(old)`."
 SLACK = 1e-9  # excess of a difference over its bound that rounding may cause, as a share of all that is summed
 
@@ -413,13 +418,13 @@ class SlopeState(Copyable, DualState):
 
     def refuse_empty(self) -> None:
         """Raises `NoRegretError`, since nothing that may be played is certified."""
-        unsafe = self.remarks.get("unsafe start")
+        if unsafe := self.remarks.get("unsafe start"):
+            raise NoRegretError(f"{unsafe} No other point is certified, so there is nothing left to play.")
         raise NoRegretError(
-            f"{unsafe} No other point is certified, so there is nothing left to play."
-            if unsafe
-            else "Nothing that may be played now is certified as safe: the points of `start` are not among it, or have "
-            "failed. Let more be played, or begin again with another `start`. A trial that only lost its measurement "
-            "is abandoned, not failed."
+            "Nothing that may be played now is certified as safe: the points of `start` are not among it, or have "
+            "failed. Let more be played, or begin again with another `start`.",
+            advice=LOST,
+            topic="lost",
         )
 
 

@@ -152,9 +152,10 @@ def maximize(
     >>> nr.maximize(served, space, trials=15, constraints="latency <= 50", progress=False).best_parameters
     {'threads': 10}
 
-    If an evaluation raises an exception, or returns NaN, its trial fails with the reason, and the run goes on. If the
-    first ten trials fail, the run ends with an error. A first answer of the wrong form, such as None or a text, ends it
-    at once. Ctrl-C ends the run and returns the result so far.
+    If an evaluation raises an exception, or returns NaN, its trial fails with the reason, and the run goes on. If it
+    raises `concurrent.futures.CancelledError`, since a measurement was lost, the trial is abandoned. If the first ten
+    trials fail, the run ends with an error. A first answer of the wrong form, such as None or a text, ends it at once.
+    Ctrl-C ends the run and returns the result so far.
 
     Args:
         objective: called with the parameters as keyword arguments if the space has names for them (a `Space`, or arms

@@ -324,7 +324,9 @@ class Loop:
     def _finish(self, future: Future[Any]) -> None:
         """Records the outcome of an evaluation, or pauses it."""
         walk, outcome = self._under_way.pop(future), _outcome(future)
-        if isinstance(outcome, Outcome):
+        if isinstance(outcome, Outcome) and outcome.cancelled:
+            self._abandon(walk, outcome.reason or CANCELLED)
+        elif isinstance(outcome, Outcome):
             self.evaluated += 1
             outcome = self._record(walk, outcome)
         elif outcome == "stop":
@@ -335,7 +337,7 @@ class Loop:
         if outcome == "stop":
             self._stop(walk)
         elif outcome is None:
-            self._abandon(walk.trial)
+            self._abandon(walk, CANCELLED)
         self._asked.pop(walk.trial.number, None)
 
     def _stop(self, walk: Walk) -> None:
@@ -391,12 +393,17 @@ class Loop:
                 self._lease.wait(seconds)  # type: ignore[union-attr]  # There are retries with a lease only.
         return act()
 
-    def _abandon(self, trial: Trial) -> None:
+    def _abandon(self, walk: Walk, reason: str) -> None:
         """Records that an evaluation was cancelled, which tells nothing about its point."""
-        self._reason = self._ended(self._study.abandon(trial, CANCELLED)) or self._reason
+        try:
+            trial = self._patiently(lambda: self._study.abandon(walk.trial, reason))
+        except TrialError as error:
+            self._answered(walk, error)
+            return
+        self._reason = self._ended(trial) or self._reason
         self._cancelled += 1
         if self._reason is None and self._cancelled >= HOPELESS:
-            self._reason = f"executor: it cancelled {self._cancelled} evaluations one after the other"
+            self._reason = f"cancelled: {self._cancelled} evaluations one after the other"
 
     def _release(self) -> None:
         """Abandons the trials of an interrupted worker that has a lease."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import CancelledError
 from difflib import SequenceMatcher
 from numbers import Integral
 from typing import Any, NamedTuple, final
@@ -46,6 +47,7 @@ class Outcome(NamedTuple):
         left_out: names of further entries that are no finite numbers.
         malformed: whether `reason` is a mistake of form, which further evaluations would repeat.
         curve: the value after each step, if the objective yielded them and they were not reported one by one.
+        cancelled: whether the objective raised `CancelledError`, since its measurement was lost.
     """
 
     value: float | tuple[float, ...] | None = None
@@ -57,6 +59,7 @@ class Outcome(NamedTuple):
     left_out: tuple[str, ...] = ()
     malformed: bool = False
     curve: tuple[float, ...] = ()
+    cancelled: bool = False
 
 
 def attempt(evaluate: Callable[[], Outcome]) -> Outcome:
@@ -65,6 +68,8 @@ def attempt(evaluate: Callable[[], Outcome]) -> Outcome:
         return evaluate()
     except Unusable as error:
         return Outcome(reason=str(error), malformed=isinstance(error, Malformed))
+    except CancelledError as error:
+        return Outcome(reason=str(error), cancelled=True)
     except (Exception, SystemExit) as error:
         return Outcome(reason=exception_text(error), error=error)
 

@@ -76,7 +76,8 @@ class Result(Generic[D]):
             - "callback: ...": a callback returned True.
             - "interrupted: ...": by Ctrl-C.
             - "refused: ...": no further trial is decided, such as with refuted slopes of `nr.Safe`.
-            - "executor: ...": it broke, or cancelled one evaluation after the other.
+            - "executor: ...": it broke.
+            - "cancelled: ...": one evaluation after the other was cancelled.
 
     >>> import nilregret as nr
     >>> result = nr.minimize(lambda x: (x - 2) ** 2, nr.Space(x=nr.Int(0, 4)), trials=5, progress=False)
@@ -192,7 +193,7 @@ class Result(Generic[D]):
         """The trials in the order of asking, a dict for each with the same entries.
 
         - `number`: from 0.
-        - `state`: "observed", "failed", "stopped" (by the pruning rule), "abandoned" (the executor cancelled it), or
+        - `state`: "observed", "failed", "stopped" (by the pruning rule), "abandoned" (its evaluation was cancelled), or
           "pending" (the run ended before its answer).
         - `value`: the value, or None. Of several objectives that of the first one.
         - `values`: the value of each objective by name, or None. Only if there are several.

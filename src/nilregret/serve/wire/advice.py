@@ -44,6 +44,8 @@ ADVICE = {
     "reported": "Steps grow. A worker that begins again goes on with the steps after the last one.",
     "no_report": "`POST .../decisions/ID/abandonment` gives up a decision that has not reported.",
     "refuted": "Put a new study with larger ones. `POST .../observations` tells it these trials (`GET .../export`).",
+    "lost": "If a point of `start` lost only its measurement, `PUT .../decisions/ID/reward` with `revise` tells it, or "
+    "`POST .../enqueue` plays the point again. Another time `POST .../abandonment` gives such a decision up.",
     "range": "`widen` changes the range.",
     "cost": "Send it as one of the `metrics` of a reward, and with `revise` where that is on record.",
     "no_trial": "Numbers are those that came with the decisions.",
@@ -94,6 +96,8 @@ WORDS = {
     ADVICE[
         "refuted"
     ]: "`client.create` makes one with larger ones, and `new.add_from(old.trials())` takes over these trials.",
+    ADVICE["lost"]: "If a point of `start` lost only its measurement, `study.tell(..., revise=True)` tells it, or "
+    "`study.enqueue` plays the point again. Another time `study.abandon` gives such a decision up.",
     ADVICE["values"]: "Pass a number for each, in this order, or a dict of these names.",
     ADVICE["limits"]: "Tell them together: `study.tell(decision, values, constraints=g)`.",
     ADVICE["front"]: (
