@@ -1,5 +1,6 @@
 """A batch on paper: asked, rounded, printed, filled in, and read back."""
 
+import itertools
 import re
 import warnings
 from functools import partial
@@ -215,6 +216,13 @@ class TestAsking:
         study.ask()
         assert "Asked for by `enqueue` or `sheet`: the point as it was named." in str(study.explain(3))
         assert "unrounded" not in study.explain(3).to_dict()
+
+    def test_a_named_point_is_none_of_a_sheet_though_the_policy_would_choose_it(self):
+        space = nr.Space(n=nr.Int(1, 9))
+        study, other = (nr.Study(nr.auto(space), clock=itertools.count().__next__) for _ in range(2))
+        study.enqueue(other.ask().parameters)
+        why = study.explain(study.ask())
+        assert (why.unrounded, why.enqueued) == (None, why.trial.parameters)
 
 
 class TestFiles:

@@ -174,10 +174,10 @@ class _Moment:
     def _chosen_for_a_sheet(self, again: dict[str, Any]) -> Array | None:
         """Returns what the policy chose, if the trial's point is that one rounded, or None.
 
-        `Study.sheet` names the point in the event before the one that takes it, and the record says no more.
+        `Study.sheet` names the point after it has asked. What `enqueue` names is on record before.
         """
         trial, entry = self._trial, self._entry
-        at_once = entry is not None and entry.fixed is None and entry.order == trial.asked_order - 2
+        at_once = entry is not None and entry.order == trial.asked_order - 2 and entry.time >= trial.asked_at
         if not at_once or not isinstance(self._state, State):
             return None
         chosen = self._state.decide(trial.context, **again).point
