@@ -107,6 +107,10 @@ def test_frames_of_arrow_and_polars():
             b"t;c;reward\n50,5;a;10.5\n",
             r"decimal comma \(50,5 in column t\) and others with a point \(10.5 in col",
         ),
+        (
+            b"t;c;reward\n50.5;a;1.250,5\n",
+            r"50\.5 in column t, and ',' is the decimal mark, as other numbers show: write",
+        ),
         (b"t,c,reward\n50,5,a,10,5\n", "Line 2 of .* has 5 cells where the first line has 3"),
         (b"t,c,reward\n50,a\n", "Line 2 of .* has 2 cells"),
         (b't,c,reward\n50,"a,1\n60,a,2\n', "is no CSV table"),
@@ -148,6 +152,7 @@ def test_a_mark_that_may_group_thousands_is_no_guess(number, dot, comma, tmp_pat
         (["1,250", "\u22120,5"], [1.25, -0.5]),
         (["1.250,5", "1.250"], [1250.5, 1250]),
         (["1.250.000", "3"], [1250000, 3]),
+        (["2.", "3"], [2, 3]),
     ],
 )
 def test_another_number_shows_the_decimal_mark(cells, rewards, tmp_path):
@@ -160,7 +165,7 @@ def test_thousands_beside_decimals_are_read_if_the_mark_is_given(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("t;c;reward\n50,5;a;1.250\n")
     assert study().add_from(path, decimal=",")[0].reward == 1250
-    with pytest.raises(nr.errors.InvalidInput, match=r"has 50,5 in column t, and '.' is the decimal mark"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"50,5 in column t, and '.' is the .*mark, as `decimal` says: wr"):
         study().add_from(path, decimal=".")
     path.write_text('t,c,reward\n50,a,"1,250"\n')
     assert study().add_from(path, decimal=".")[0].reward == 1250

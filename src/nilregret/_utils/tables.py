@@ -504,12 +504,15 @@ def _with_points(
     """
     of_numbers = [name for name, column in columns.items() if all(map(_is_number, column))]
     cells = [(name, text.strip()) for name in of_numbers for text in columns[name]]
-    if decimal is None:
-        decimal = _decimal_mark(cells, called, likely)
+    given, decimal = decimal, decimal or _decimal_mark(cells, called, likely)
     other = "." if decimal == "," else ","
     for name, text in cells:
-        if other in text and not GROUPED[decimal].match(text):
-            raise InvalidInput(f"{called} has {text} in column {name}, and {decimal!r} is the decimal mark.")
+        if other in text.rstrip(other) and not GROUPED[decimal].match(text):
+            why = "as `decimal` says" if given else "as other numbers show"
+            raise InvalidInput(
+                f"{called} has {text} in column {name}, and {decimal!r} is the decimal mark, {why}: write all numbers "
+                "in one way. If some are no numbers, such as dates, leave their column out."
+            )
     return {
         name: [_with_point(text, decimal, grouped=name in of_numbers) for text in column]
         for name, column in columns.items()
