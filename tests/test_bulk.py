@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+import warnings
 
 import httpx
 import msgspec
@@ -287,6 +288,16 @@ def test_the_client_says_of_a_file_what_add_from_says(remote, tmp_path):
     for words in ("1 of 3 rows", "were left out", "not read: 'remarks'", "All 2 values of `constraints.0`"):
         assert words in notes
     assert [each["reward"] for each in study.trials()] == [1.25, 2.5]
+    path.write_text("heat,reward,constraints.0\n50,,-0.5\n")
+    with pytest.raises(nr.errors.InvalidInput, match=r"Row 1 .*`constraints.0` has a value and `reward` has none"):
+        study.add_from(path)
+    logged = made(remote, "logged")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # Many decisions of a log have no reward.
+        assert (
+            logged.add_from({"arm": [0, 1], "hour": [1, 2], "propensity": [0.5, 0.5], "reward": [1, None]}).recorded
+            == 1
+        )
 
 
 def test_the_client_sends_logs_and_tables(remote, tmp_path):

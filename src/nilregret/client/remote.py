@@ -19,7 +19,7 @@ import numpy.typing as npt
 from .._utils.checks import Array, integer, many, shown, study_name
 from .._utils.files import bytes_of
 from .._utils.logs import Row
-from .._utils.tables import NESTED, Table, given_table, is_missing, table_in
+from .._utils.tables import NESTED, PROPENSITY, Table, given_table, is_missing, table_in
 from ..algorithms.schema import table_of
 from ..domains.domain import Space
 from ..errors import InvalidInput, warn
@@ -119,7 +119,8 @@ class Rows:
             )
         if not said.recorded:
             found.append(f"No row of {called} has a reward, so nothing was recorded.")
-        if 0 < said.recorded < said.rows and self._table.find("number") is None:
+        of_log = self._table.find("number") or self._table.find(PROPENSITY)  # Many decisions of a log have no reward.
+        if 0 < said.recorded < said.rows and of_log is None:
             left = f"{said.rows - said.recorded:,} of {many(said.rows, 'row')}"
             found.append(f"{left} of {called} have no reward, and were left out.")
         found += self._above_limits()

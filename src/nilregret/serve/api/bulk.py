@@ -92,7 +92,9 @@ class _Piece(NamedTuple):
         records[0] = dict.fromkeys(load.names) | records[0]  # A piece has the columns of those before it.
         table = replace(table_of_records(records, BODY), first=load.rows + 1, piece=True)
         reader = study.replica.checked(lambda: reader_of(table, study.replica, study.goals[0], worker.name))
-        rows = {row.row - load.rows - 1: row for row in study.replica.checked(reader.rows)}
+        found = study.replica.checked(reader.rows)
+        reader.left_out(found)  # Constraint values without an answer are refused.
+        rows = {row.row - load.rows - 1: row for row in found}
         load.unread |= set(reader.unread())
         return partial(self._record, rows, 0)
 
