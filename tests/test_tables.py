@@ -333,6 +333,16 @@ def test_arms_by_their_names():
         made.add_from({"action": ["hat"], "reward": [1]})
 
 
+def test_the_arms_of_one_parameter_go_by_its_options_in_a_study_and_in_an_evaluation():
+    table = {"action": ["video", "sale", "news"] * 70, "propensity": [1 / 3] * 210, "reward": [1, 0, 0] * 70}
+    made = nr.Study(nr.auto(nr.Space(banner=nr.Choice("sale", "news", "video")).grid()), propensities=True)
+    made.add_from(table)
+    assert [trial.parameters["banner"] for trial in made.trials] == table["action"]
+    assert nr.evaluate(table, "video").value == nr.evaluate(made, "video").value == 1.0
+    with pytest.raises(nr.errors.InvalidInput, match="'radio' in column action: it must be an arm, 0 to 2, or the name"):
+        made.add_from({"action": ["radio"], "reward": [1]})
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet", "json"])
 def test_logs_in_every_form(ending, tmp_path):
     wanted, path = nr.evaluate(log(), "uniform"), tmp_path / f"log.{ending}"

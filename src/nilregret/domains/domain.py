@@ -207,6 +207,17 @@ def options_of(*domains: Domain | None) -> Iterator[Option]:
             yield from parameter.options if isinstance(parameter, Choice) else ()
 
 
+def arms_by_option(domain: Domain) -> dict[str, set[int]]:
+    """Returns the arms of each text that is an option of the only parameter. With more parameters options name none."""
+    found: dict[str, set[int]] = {}
+    if isinstance(domain, Arms) and domain.space is not None and len(domain.space.parameters) == 1:
+        for arm, settings in enumerate(domain.space.decoded(domain.points)):
+            for option in settings.values():
+                if isinstance(option, str):
+                    found.setdefault(option, set()).add(arm)
+    return found
+
+
 def arm_of(name: str, domain: Domain, arm: object) -> int:
     """Returns the number of an arm that an argument names.
 

@@ -16,7 +16,7 @@ from .._utils.dataclass import dataclass, field, replace
 from .._utils.logs import AMONG, COUNTED
 from .._utils.numerals import exact
 from .._utils.tables import REWARDS, Table
-from ..domains.domain import Arms
+from ..domains.domain import arms_by_option
 from ..errors import InvalidInput
 from ..study.visits import units_of
 
@@ -283,12 +283,8 @@ def codes_of(actions: Sequence[Any], study: Study | None) -> dict[Any, int]:
     for i, action in enumerate(actions):
         if not isinstance(action, str):
             texts.setdefault(str(action), set()).add(i)
-    domain = None if study is None else study.policy.domain
-    if isinstance(domain, Arms) and domain.space is not None and len(domain.space.parameters) == 1:
-        for i, settings in enumerate(domain.space.decoded(domain.points)):
-            for option in settings.values():
-                if isinstance(option, str):
-                    texts.setdefault(option, set()).add(i)
+    for option, arms in ({} if study is None else arms_by_option(study.policy.domain)).items():
+        texts.setdefault(option, set()).update(arms)
     code: dict[Any, int] = {text: places.pop() for text, places in texts.items() if len(places) == 1}
     return code | {action: i for i, action in enumerate(actions)}
 

@@ -17,7 +17,7 @@ from .._utils.dataclass import replace
 from .._utils.logs import COUNTED
 from .._utils.numerals import exact
 from .._utils.tables import OUTCOMES, REWARDS, SHEET, Table, is_missing
-from ..domains.domain import Arms, Domain, Space, sides, space_of
+from ..domains.domain import Arms, Domain, Space, arms_by_option, sides, space_of
 from ..domains.parameters import Choice, Int, Parameter, option_place, option_texts
 from ..errors import InvalidInput, NoRegretError
 from ..policy.engines import Decision
@@ -104,6 +104,7 @@ class Reader:
         table, self.units = without_units(table, self._known_names())
         self._table = table
         self._sides = sides(self._domain, self._context)
+        self._options = arms_by_option(self._domain)
         self._columns: dict[str, str | None] = {}  # The column of each entry that was looked for.
         named = [name for space in self._spaces() for name in space.parameters]
         self._values = self._columns_of_values(named, goal)
@@ -404,13 +405,15 @@ class Reader:
         return decision._replace(arm=arm) if same else decision
 
     def _arm(self, column: str, i: int) -> Decision:
-        """Returns the arm of a name, a number or a point."""
+        """Returns the arm of a name, a number, an option or a point."""
         cell, domain = self._table.columns[column][i], self._domain
         if isinstance(cell, Mapping | list | tuple | np.ndarray):
             return self._inputs.point(cell)
         first = self._whole(COUNTED, i) or 0
         named = [arm for arm, name in self._names.items() if name == (str(cell) if first else cell)]
         arm = named[0] if len(named) == 1 else self._number_of_arm(column, i, first)
+        if arm is None and len(options := self._options.get(str(cell).strip(), set())) == 1:
+            (arm,) = options
         if arm is None:
             last = len(domain) - 1 + first
             raise self._table.wrong(column, i, f"an arm, {first} to {last}, or the name of one")
