@@ -228,6 +228,26 @@ def test_the_account_is_kept_in_the_users_units(made):
     assert (cost["title"], gain["title"]) == ("What did it cost to learn?", "What is it worth?")
 
 
+def test_the_rows_of_an_old_log_are_no_decisions_of_the_study():
+    study = nr.Study(nr.auto(nr.Arms(range(2)), reward="bernoulli"), seed=0)
+    for i in range(20):
+        study.add([0.0], float(i % 4 == 0))
+    assert compare(study) is None
+    assert "Not counted: 20 trials that the study did not decide." in value_view(study)["verdict"]["said"]
+    first = study.ask()
+    study.tell(first, 0.0)
+    study.tell(study.ask(), 1.0)
+    found = compare(study)
+    assert (found.total, found.trials.tolist(), found.called) == (1.0, [20.0, 21.0], "first choice")
+
+
+@pytest.fixture
+def decided(monkeypatch):
+    """Takes trials that a test adds, at points of its choice, for decisions of the study."""
+    monkeypatch.setattr("nilregret.serve.dashboard.views.comparison.was_asked", lambda trial: True)
+
+
+@pytest.mark.usefixtures("decided")
 @pytest.mark.parametrize("goal", ["maximize", "minimize"])
 def test_what_costs_and_what_gains_is_so_whichever_way_is_better(goal):
     """Rewards of -1, then of 1; losses of 1, then of -1: 20 missed at first, nothing later, all of it gained."""
@@ -699,6 +719,7 @@ def told_under_contexts(seed, contexts, truth):
     return study, compare(study)
 
 
+@pytest.mark.usefixtures("decided")
 def test_each_context_of_a_week_stands_for_itself():
     """Of 100 trials under 7 contexts that come in turn: as `predict` has it of each trial."""
     study, found = told_under_contexts(0, [(i % 7) / 7 for i in range(100)], lambda arm, c: np.sin(6 * c) + arm * c)
@@ -710,6 +731,7 @@ def test_each_context_of_a_week_stands_for_itself():
     np.testing.assert_allclose(found.missed, np.cumsum(best - rewards), atol=1e-9)
 
 
+@pytest.mark.usefixtures("decided")
 def test_the_best_choice_under_a_context_is_among_all_that_were_tried():
     """The 24 points that were tried first are not the best ones."""
     study = nr.Study(nr.gp_ucb(nr.Box(0.0, 1.0), nr.SquaredExponential(0.4), noise=0.1, context=nr.Box(0.0, 1.0)))
@@ -721,6 +743,7 @@ def test_the_best_choice_under_a_context_is_among_all_that_were_tried():
     np.testing.assert_allclose(compare(study).best.mean, best, atol=1e-9)
 
 
+@pytest.mark.usefixtures("decided")
 def test_ranges_allow_for_a_fit_that_takes_noise_for_the_function():
     """Repeats differ by more than the fitted noise. Where nothing is fitted, posterior deviations count as they are."""
     rng, study = np.random.default_rng(4), nr.Study(nr.auto(nr.Arms.grid(0, 1, 5)), seed=0)
@@ -756,6 +779,7 @@ def test_four_answers_to_many_questions_prove_nothing(told, context):
         assert verdict == {"said": "Of the first choice too little is known to compare with it.", "tone": ""}
 
 
+@pytest.mark.usefixtures("decided")
 def test_a_budget_is_kept_by_the_choices_compared_with_as_far_as_is_known():
     """One lucky value at x = 8 does not make it a choice that keeps the budget. Mixed with x = 2 it is part of one."""
     limits = nr.OnAverage(step=1.0, noise=1.0, kernel=nr.SquaredExponential(1.0, scale=4.0))
@@ -776,6 +800,7 @@ def test_a_budget_is_kept_by_the_choices_compared_with_as_far_as_is_known():
     assert overview(study)["budgets"] == [{"name": "constraint 1", "mean": pytest.approx(0.46), "of": 5}]
 
 
+@pytest.mark.usefixtures("decided")
 def test_ranges_allow_for_contexts_that_stand_for_others():
     """Of 20 runs the truth is outside for at most 5: both hold with 0.999 where ranges are right 19 times in 20."""
     outside = np.zeros(2, dtype=int)
@@ -944,6 +969,7 @@ def test_a_study_of_long_ago_has_ended():
     assert [status(study, now=NOW + days * 86_400.0)["state"] for days in (29, 31)] == ["silent", "ended"]
 
 
+@pytest.mark.usefixtures("decided")
 def test_a_gain_over_a_choice_that_was_not_the_first_praises_nothing():
     rewards = ((0.2, 1.0, 1.0), *((x, reward, -1.0) for x, reward in ((0.4, 0.0), (0.6, 2.0)) for _ in range(30)))
     found = value_view(limited(nr.EveryRound(), rewards))["verdict"]

@@ -15,7 +15,7 @@ from ..storage.trial import Trial, metric_names
 from ..study.cautions import NO_ARMS
 from ..study.study import Study
 from ..study.visits import trial_units
-from ..study.waiting import counted_trials
+from ..study.waiting import counted_trials, was_asked
 from .log import WAITING, Log, checked
 
 MOST_NAMED = 10  # metrics in an error
@@ -39,7 +39,7 @@ def log_of_study(study: Study, reward: str | None = None) -> Log:
     trials, waiting = counted_trials(study)
     if reward not in (None, "reward"):
         trials = _measured(trials, str(reward))
-    added = [trial.as_corrected().told_order == trial.asked_order for trial in trials]
+    added = [not was_asked(trial) for trial in trials]
     queued = sum(trial.enqueued for trial in trials)
     asked: list[Trial] = []
     alone: list[Trial] = []

@@ -142,9 +142,13 @@ def _learned(study: Study, state: AnyState) -> Wait | None:
     return Wait(length, False, worth if study.goals[0] == "maximize" else negated(worth))
 
 
+def was_asked(trial: Trial) -> bool:
+    """Returns whether the study was asked for a trial. Others were added with their answers, such as rows of a log."""
+    return trial.as_corrected().told_order != trial.asked_order
+
+
 def _asked(trials: Any) -> list[int]:
-    """Returns the numbers of the trials that were asked for."""
-    return [trial.number for trial in trials if trial.as_corrected().told_order != trial.asked_order]
+    return [trial.number for trial in trials if was_asked(trial)]
 
 
 def counted_trials(study: Study, *, valued: bool = False) -> Counted:

@@ -1,4 +1,7 @@
-"""Comparison of the rewards of a study with those of its first choice and of its best choice, kept throughout."""
+"""Comparison of the rewards of a study with those of its first choice and of its best choice, kept throughout.
+
+Trials that were added, such as the rows of an old log, are no choices of the study. They inform the estimates alone.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from ....study.best import has_budget, keeping
 from ....study.formatting import where
 from ....study.study import Study
 from ....study.visits import shared_of
-from ....study.waiting import counted_from, counted_trials
+from ....study.waiting import counted_from, counted_trials, was_asked
 from .alternatives import Alternative, best_now, doubt_of, if_kept, in_plays, noise_of
 
 SIDES = 2.0  # standard deviations on either side of an estimate, a range of 95% if the model is right
@@ -84,13 +87,14 @@ def compare(study: Study, *, baseline: int | None = None) -> Comparison | None:
 
     Args:
         study: a study with any policy.
-        baseline: number of the trial whose choice is the first one. The default is the first answered trial.
+        baseline: number of the trial whose choice is the first one. The default is the first answered trial that was
+            asked for.
     """
     trials = study.trials
     asked = len(trials)
     since = counted_from(study, asked)
     known = counted_trials(study)
-    answered = [trial for trial in known.answered if since <= trial.number < asked]
+    answered = [trial for trial in known.answered if since <= trial.number < asked and was_asked(trial)]
     choice = _baseline(study, baseline)
     if choice is None or len(answered) < FEWEST:
         return None
@@ -163,7 +167,7 @@ def _baseline(study: Study, number: int | None) -> Trial | None:
                 "from 0."
             )
         return trials[number]
-    answered = [trial for trial in trials if trial.reward is not None]
+    answered = [trial for trial in trials if trial.reward is not None and was_asked(trial)]
     if study.policy.constraint_count:  # A choice that violates constraints is no alternative.
         with suppress(TrialError):
             answered = study.replica.query(lambda state: keeping(study.policy, state, answered))
@@ -172,7 +176,7 @@ def _baseline(study: Study, number: int | None) -> Trial | None:
 
 def _called(study: Study, choice: Trial, number: int | None) -> str:
     """Returns the name of the choice that is compared with. The first choice is that of the first answered trial."""
-    first = next((trial for trial in study.trials if trial.reward is not None), choice)
+    first = next((trial for trial in study.trials if trial.reward is not None and was_asked(trial)), choice)
     if choice.number == first.number:
         return FIRST
     return f"{FIRST} within the limits" if number is None else f"choice of trial {number}"

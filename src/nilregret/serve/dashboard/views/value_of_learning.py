@@ -26,7 +26,7 @@ from ....policy.policy import Policy
 from ....study.best import has_budget
 from ....study.direction import has_channels, on_average
 from ....study.study import Study
-from ....study.waiting import counted_trials
+from ....study.waiting import counted_trials, was_asked
 from ...wire.evaluation_messages import EvaluationRequest, EvaluationResult
 from .alternatives import Alternative, has_posterior
 from .comparison import FIRST, SIDES, Comparison, compare
@@ -36,6 +36,7 @@ from .progress import not_yet
 
 POINTS = 200  # points of a curve
 UNKNOWN = "not known yet"
+NOTHING = "There is nothing to compare yet: two answers to decisions of the study are needed at least."
 
 
 def value_view(study: Study, *, baseline: int | None = None) -> dict[str, Any]:
@@ -48,7 +49,7 @@ def value_view(study: Study, *, baseline: int | None = None) -> dict[str, Any]:
     why = one_reward_alone(study, "What learning cost")
     found = None if why else compare(study, baseline=baseline)
     if found is None:
-        why = why or "There is nothing to compare yet: two answers are needed at least."
+        why = why or " ".join([NOTHING, *_not_counted(study)])
         why += not_yet(counted_trials(study).left_out)
         return {"pictures": [], "verdict": {"said": why, "tone": ""}, "facts": [], "sentences": [], "notes": []}
     return {
@@ -312,6 +313,8 @@ def _not_counted(study: Study) -> list[str]:
     stopped = sum(trial.state == "stopped" for trial in known)
     silent = sum(trial.reward is None for trial in known) - failed - stopped
     left = [many(silent, "unanswered trial")] * bool(silent)
+    added = sum(trial.reward is not None and not was_asked(trial) for trial in known)
+    left += [f"{many(added, 'trial')} that the study did not decide"] * bool(added)
     left += [f"{count:,} that {what}" for count, what in ((failed, "failed"), (stopped, "were stopped")) if count]
     if not left:
         return []
