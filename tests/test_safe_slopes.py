@@ -1,5 +1,6 @@
 """The certificate by slopes: distances in the user's units, what is certified, and what refutes it."""
 
+import math
 import re
 
 import numpy as np
@@ -48,7 +49,6 @@ def test_distances_are_in_the_users_units():
     ("slope", "message"),
     [
         ({**SLOPE, "power": 0}, r"`slope\['power'\]` is 0"),
-        ({**SLOPE, "power": -1}, "power"),
         ({name: each for name, each in SLOPE.items() if name != "rate"}, "says nothing of parameter `rate`"),
         ({**SLOPE, "powr": 1.0}, "misspelt"),
         ({**SLOPE, "fan": {"low": {"hgh": 1.0}}}, "names the option 'hgh'"),
@@ -61,6 +61,14 @@ def test_a_slope_that_says_too_little_is_refused(slope, message):
     part = nr.Safe(start=[{"power": 20, "rate": 0.01, "count": 2, "fan": "low"}], slope=slope, noise=0.1)
     with pytest.raises(InvalidInput, match=message):
         nr.gp_ucb(HEATER, nr.kernel_for(HEATER), noise=0.1, constraints=part)
+
+
+@pytest.mark.parametrize("wrong", [math.nan, -1.0])
+@pytest.mark.parametrize("made", [lambda x: {"a": x}, lambda x: [1.0, x], lambda x: {"fan": {"low": {"high": x}}}])
+def test_a_slope_that_is_no_size_is_refused_before_there_is_a_domain(made, wrong):
+    with pytest.raises(InvalidInput, match=r"`slope\[.*most by which the constraint changes"):
+        nr.Safe(start=[[0.0]], slope=made(wrong), noise=0.1)
+    assert nr.Safe(start=[[0.0]], slope=made(math.inf), noise=0.1).slope
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.checks import LARGEST_REWARD, Array, many, number, shown
+from .._utils.checks import LARGEST_REWARD, Array, many, number, real, shown
 from .._utils.numerals import numeral
 from ..errors import InvalidInput
 from .domain import Arms, Domain, Space, space_of
@@ -52,6 +52,17 @@ def packed(slope: Any) -> Any:
     if isinstance(slope, Sequence) and not isinstance(slope, str):
         return tuple(map(packed, slope))
     return slope.tolist() if isinstance(slope, np.ndarray | np.generic) else slope
+
+
+def check_numbers(slope: Any, where: str = "slope") -> None:
+    """Raises an error for a number in unpacked slopes that is NaN or below 0, whatever the domain."""
+    if isinstance(slope, Mapping | list | tuple):
+        for key, value in slope.items() if isinstance(slope, Mapping) else enumerate(slope):
+            if isinstance(slope, Mapping) or not isinstance(value, list | tuple):  # It may be packed.
+                check_numbers(value, f"{where}[{key!r}]")
+    elif real(slope) is not None and not slope >= 0.0:
+        why = f"It is the most by which the constraint changes, {PER}."
+        number(where, slope, low=0.0, high=LARGEST_REWARD, open_low=True, why=why)
 
 
 def has_names(slope: Any) -> bool:

@@ -20,7 +20,7 @@ from .._utils.copying import Copyable
 from .._utils.dataclass import field, replace
 from .._utils.numerals import numeral
 from ..domains.coordinates import named_points
-from ..domains.distances import Metric, Slope, has_names, packed
+from ..domains.distances import Metric, Slope, check_numbers, has_names, packed
 from ..domains.domain import Arms, Domain, among, keeping_limits, refuse_outside_limits
 from ..domains.search.boxes import AcquisitionFunction, real_columns
 from ..errors import InvalidInput, NoRegretError
@@ -232,9 +232,10 @@ class Safe(Constraints):
     Attributes:
         start: points `(k, d)`, or dictionaries of parameters, that satisfy all constraints for sure, in every context.
         slope: largest change of each g_j per unit of a parameter (per decade, if it is logarithmic), by name. Of a
-            choice, the largest change between any two options, a table `{"low": {"high": 8.0}}`, or None to never
-            change it. Without names, a number for all coordinates, or one for each. One for all constraints, or a tuple
-            of m. Parameters of a context may be named, so that answers count under other contexts.
+            choice, the largest change between any two options, or a table `{"low": {"high": 8.0}}`. None, or
+            `math.inf`, never changes a parameter. Without names, a number for all coordinates, or one for each. One
+            for all constraints, or a tuple of m. Parameters of a context may be named, so that answers count under
+            other contexts.
         noise: with `slope`, E: the largest error of a constraint value. Without, a standard deviation.
         independent: with `slope`, whether errors are independent with mean 0. Averages of repeated values then bound g
             more closely, but with probability `delta` at some point.
@@ -308,6 +309,7 @@ class Safe(Constraints):
         )
 
     def _settle_slope(self) -> None:
+        check_numbers(self.slope)
         slope = packed(self.slope)
         each = isinstance(slope, tuple) and self.count > 1 and not has_names(slope)
         settle(self, slope=self._each("slope", slope) if each else slope)
