@@ -4,6 +4,7 @@ import json
 import math
 import re
 from concurrent.futures import CancelledError
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -301,6 +302,16 @@ def test_a_wrong_slope_over_http_is_a_sentence(service, more, words, field):
     assert words in said["error"]["sentence"]
     if field is not None:
         assert said["error"]["field"] == f"policy.constraints{field}"
+
+
+def test_the_page_of_the_service_has_a_safe_study(service):
+    page = (Path(__file__).parent.parent / "docs" / "service.md").read_text()
+    made = json.loads(next(block for block in re.findall(r"```json\n(.*?)```", page, re.S) if '"safe"' in block))
+    less = {name: value for name, value in made.items() if name != "constraints"}
+    assert '{"constraints": 1, "policy": {"constraints": ...}}' in str(service.put("/v1/studies/heater", less))
+    assert service.put("/v1/studies/heater", made)[0] == 201
+    decided = service.post("/v1/studies/heater/decisions", {})[1]["decisions"][0]
+    assert decided["parameters"] == made["policy"]["constraints"]["start"][0]
 
 
 def test_slopes_over_http_up_to_a_refutation_and_after_it(service):

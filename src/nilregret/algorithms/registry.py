@@ -336,8 +336,8 @@ def _check_live(name: str, schema: Schema, arguments: Mapping[str, Any], place: 
         raise InvalidInput(f"`algorithm` {name!r} is about constraints: say beside the policy how many there are.")
     if "constraints" in _rules(arguments) and not place.constraints:
         raise InvalidInput(
-            "`constraints` says in which sense they hold, and how many there are is missing: write both, as in "
-            '{"constraints": 1, "policy": {"constraints": "on_average"}}.'
+            "`constraints` says in which sense they hold, and how many there are is missing: write both, the "
+            'number beside the policy, as in {"constraints": 1, "policy": {"constraints": ...}}.'
         )
 
 
