@@ -479,6 +479,9 @@ def test_what_cannot_be_explained():
     for draws in (-1, 0.5, "many", 10**12):
         with pytest.raises(nr.errors.InvalidInput, match="draws"):
             study.explain(1, draws=draws)
+    for point in ([0.5], {"x": 0.5}):
+        with pytest.raises(nr.errors.InvalidInput, match=r"which is a point.*study\.feasible"):
+            study.explain(point)
     foreign = nr.Study(on_arms(), seed=5).add([0.0], 1.0)
     with pytest.raises(nr.errors.TrialError, match="another study"):
         study.explain(foreign)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.checks import Array, IndexArray, frozen, integer
+from .._utils.checks import Array, IndexArray, frozen, integer, shown
 from .._utils.public import attributes_of_others
 from ..domains.domain import Arms, D, Space
 from ..errors import InvalidInput, TrialError
@@ -825,6 +825,12 @@ class Queries(Generic[D]):
         """
         from .explain import MOST_DRAWS, explanation
 
+        if isinstance(trial, Mapping | list | np.ndarray):
+            raise InvalidInput(
+                f"`trial` is {shown(trial)}, which is a point: a trial is explained, as asked, or by its number.",
+                advice="`study.feasible(point)` says whether the constraints allow a point, and `study.predict` and "
+                "`study.bounds` what is believed of it.",
+            )
         draws = integer("draws", draws, low=0, high=MOST_DRAWS)
         replica = self.replica
         with replica.lock:
