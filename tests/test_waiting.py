@@ -249,6 +249,7 @@ def test_rewards_that_are_collected_wait_until_the_deadline_of_the_rule():
 
 def test_each_page_that_counts_pending_trials_says_how_many_are_past_their_deadline():
     made, clock = overdue_study()
+    assert "overdue" not in plain(overview_parts(overview(made), made)[0])
     clock.now = 12.0
     text = plain(overview_parts(overview(made), made)[0])
     assert overview(made)["overdue"] == 1

@@ -322,7 +322,7 @@ def overview_parts(summary: dict[str, Any], study: Study) -> list[str | Table]:
             ("study", summary["name"]), ("policy", summary["algorithm"]), ("domain", _domain(study)),
             ("goal", f"{goal_in_words(objectives_json(study))}, seed {summary['seed']}"),
             ("trials", f"{summary['trials']['all']}" + (f": {counts}" if counts else "")),
-            ("overdue", summary["overdue"] and f"{many(summary['overdue'], 'pending trial')}{PAST}"),
+            ("overdue", f"{many(summary['overdue'], 'pending trial')}{PAST}" if summary["overdue"] else None),
             ("to try first", len(summary["enqueued"]) or None),
             ("about", summary["about"]), ("first asked", _utc(summary["first_asked_at"])),
             ("last answer", _utc(summary["last_told_at"])), *_best_facts(summary), *_budget_facts(summary),
