@@ -115,7 +115,7 @@ def test_a_sheet_has_a_column_for_each_objective(tmp_path):
     assert '<th class="empty">loss</th><th class="empty">recall</th>' in page
     head, *rows = made.to_csv().splitlines()
     cells = [row.split(",") for row in rows]
-    for cell, values in zip(cells, (["1.5", "2"], ["failed", ""], ["", ""]), strict=True):
+    for cell, values in zip(cells, (["1.5", "2"], ["", "failed"], ["", ""]), strict=True):
         cell[2:4] = values
     path = tmp_path / "done.csv"
     path.write_text("\n".join([head, *map(",".join, cells)]))

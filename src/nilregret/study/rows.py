@@ -195,9 +195,9 @@ class Reader:
 
     def _word(self, i: int) -> str:
         """Returns `failed` or `abandoned` if a row has it in place of an answer, else an empty text."""
-        cell = self._table.columns[self.reward][i]
-        word = cell.strip().casefold() if isinstance(cell, str) else ""
-        return word if word in OUTCOMES else ""
+        cells = (self._table.columns[column][i] for column in self._values.values())
+        words = (cell.strip().casefold() for cell in cells if isinstance(cell, str))
+        return next((word for word in words if word in OUTCOMES), "")
 
     def _ended(self, i: int) -> tuple[str, str] | None:
         """Returns how the trial of a row ended without an answer, and why, or None."""
