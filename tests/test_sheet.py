@@ -419,8 +419,8 @@ class TestReading:
     def test_readings_in_place_of_constraint_values_are_said(self, tmp_path):
         study = made(nr.Space(heat=nr.Float(20, 90)), constraints=1)
         read(study, "heat,value,constraints.0\n50,1,23.8\n", tmp_path)  # One trial may well violate the constraint.
-        for text, count in (("60,1,29.1\n", 2), ("61,1,29.1\n62,1,23\n", 2)):
-            words = f"^All {count} values of `constraints.0` in .* are above 0.*the reading less the limit"
+        for text, place in (("60,1,29.1\n", "csv and on record"), ("61,1,29.1\n62,1,23\n", "csv")):
+            words = f"^All 2 values of `constraints.0` in .*{place} are above 0.*the reading less the limit"
             with pytest.warns(nr.errors.NoRegretWarning, match=words):
                 read(study, f"heat,value,constraints.0\n{text}", tmp_path)
         read(study, "heat,value,constraints.0\n63,1,-2\n64,1,3\n", tmp_path)

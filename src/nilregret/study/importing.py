@@ -230,12 +230,13 @@ def _note_constraints(table: Table, rows: Sequence[Imported], taken: Sequence[Tr
     if at:
         counts = f"{len(at):,}", many(len(rows), "row"), table.called
         warn(UNJUDGED.format(*counts, "has" if len(at) == 1 else "have", table.places(at)))
-    told = [row.told.constraints for row in rows if row.told.constraints is not None]
+    told, called = [row.told.constraints for row in rows if row.told.constraints is not None], table.called
     if len(told) == 1:  # One value alone may well be above 0.
         told += [trial.constraints for trial in before if trial.constraints is not None]
+        called += " and on record"
     above = (np.array(told) > 0.0).all(axis=0) if len(told) > 1 else ()
     for j in np.flatnonzero(above):
-        warn(VIOLATING.format(len(told), f"`{LIMITS}{j}`", table.called))
+        warn(VIOLATING.format(len(told), f"`{LIMITS}{j}`", called))
 
 
 def _again(new: Sequence[Imported], trials: Sequence[Trial]) -> int:
