@@ -1,6 +1,7 @@
 """The one reader of tables: `add_from`, `like=`, `nr.evaluate` and `nilregret import` read the same files."""
 
 import gzip
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -331,6 +332,16 @@ def test_arms_by_their_names():
     assert [trial.arm for trial in made.trials] == [2, 1]
     with pytest.raises(nr.errors.InvalidInput, match="'hat' in column action: it must be an arm, 0 to 2, or the name"):
         made.add_from({"action": ["hat"], "reward": [1]})
+
+
+@pytest.mark.parametrize(("spent", "said"), [(1.0, True), (0.5, False), (0.4, False)])
+def test_a_log_that_overspent_a_budget_says_that_the_study_pays_it_back(spent, said):
+    made = nr.Study(nr.auto(nr.Arms(range(2)), reward="bernoulli", constraints=nr.OnAverage(step=0.1)), seed=0)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        made.add_from({"arm": [1] * 30, "reward": [1, 0] * 15, "constraints.0": [spent - 0.5] * 30})
+    assert ["add up to 15 above the limit" in str(each.message) for each in found] == [True] * said
+    made.add_from({"arm": [1] * 30, "reward": [1, 0] * 15})  # Without the column nothing is owed, and nothing is said.
 
 
 def test_the_arms_of_one_parameter_go_by_its_options_in_a_study_and_in_an_evaluation():

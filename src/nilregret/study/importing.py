@@ -23,10 +23,12 @@ import numpy as np
 
 from .._utils.checks import Array, many, shown
 from .._utils.logs import COUNTED
+from .._utils.numerals import numeral
 from .._utils.tables import Table, given_table
 from ..domains.domain import Arms, space_of
 from ..domains.parameters import Choice, Parameter, option_texts
 from ..errors import InvalidInput, NoRegretError, warn
+from ..slots.constraints import OnAverage
 from ..storage.trial import Trial
 from ..storage.visit import Visit
 from .direction import Goal
@@ -51,7 +53,13 @@ VIOLATING = (
     "All {} values of {} in {} are above 0, so every trial there is above the limit. A constraint value is the "
     "reading less the limit, at most 0 if met. Usually the readings were written in its place."
 )
+OVERSPENT = (
+    "The values of {} in {} add up to {} above the limit. It holds on average over the whole record, so decisions stay "
+    "below it until that is made up for. A value is the reading less the limit. If the budget begins now, leave the "
+    "column out."
+)
 UNWEIGHED = "{} of {} {} no propensity. Such rows teach the policy, and `evaluate` leaves them out."
+DEBT = 20, 0.1  # The excess of a budget that is said: in rows of mean size, and as a share of all rows.
 EQUAL = (
     "Of {}, {:,} repeated the point and the answer of trials on record, and became new trials. Usually the table was "
     "read before. A row with the `number` of a trial of this study is read once."
@@ -198,7 +206,10 @@ def taking(
             except NoRegretError as error:
                 raise in_row(error, row.row, table) from None
         if replica.policy.constraint_count and not reader.exported:
-            _note_constraints(table, rows, taken, calls.trials[:before])
+            if isinstance(getattr(replica.policy, "constraints", None), OnAverage):  # No single trial violates it.
+                _note_debt(table, rows)
+            else:
+                _note_constraints(table, rows, taken, calls.trials[:before])
         new = [row for row, trial in zip(rows, taken, strict=True) if trial.number >= before]
         # Of arms, many decisions have one answer.
         if before and not isinstance(replica.policy.domain, Arms) and (again := _again(new, calls.trials[:before])):
@@ -237,6 +248,14 @@ def _note_constraints(table: Table, rows: Sequence[Imported], taken: Sequence[Tr
     above = (np.array(told) > 0.0).all(axis=0) if len(told) > 1 else ()
     for j in np.flatnonzero(above):
         warn(VIOLATING.format(len(told), f"`{LIMITS}{j}`", called))
+
+
+def _note_debt(table: Table, rows: Sequence[Imported]) -> None:
+    """Warns of values of a budget that add up to as much as twenty of them, and a tenth of all, above the limit."""
+    told = np.array([row.told.constraints for row in rows if row.told.constraints is not None])
+    debts, sizes = (told.sum(axis=0), np.abs(told).sum(axis=0)) if len(told) else (np.zeros(0), np.zeros(0))
+    for j in np.flatnonzero(debts > max(DEBT[0] / max(len(told), 1), DEBT[1]) * sizes):
+        warn(OVERSPENT.format(f"`{LIMITS}{j}`", table.called, numeral(debts[j], 3)))
 
 
 def _again(new: Sequence[Imported], trials: Sequence[Trial]) -> int:
