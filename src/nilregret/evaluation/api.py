@@ -101,8 +101,9 @@ class Evaluation:
             f"The policy's value is {value} ({sure} interval {numeral(self.lower)} to {numeral(self.upper)}); that of "
             f"the log is {numeral(self.logged)} ({numeral(own.lower)} to {numeral(own.upper)}). "
             f"{self._comparison()}{self._waiting()}",
-            f"{many(self.rows, 'decision')} of {self._of[0]} say as much as {self.effective_sample_size:.0f}"
-            f"{self._of[1]} of the policy's own; the largest weight is {numeral(self.largest_weight, 3)}.",
+            f"{many(self.rows, 'decision')} of {self._of[0]} say{'s' * (self.rows == 1)} as much as "
+            f"{self.effective_sample_size:.0f}{self._of[1]} of the policy's own; the largest weight is "
+            f"{numeral(self.largest_weight, 3)}.",
         ]
         if self.learned is not None:
             said.append(f"As it learned, it took in {many(self.learned, 'decision')}.")
@@ -220,8 +221,8 @@ def evaluate(
             is an empty cell.
         policy: "uniform", "best" of a study, an action, or a dictionary of probabilities by action. Or an array of
             choices `(n,)` or probabilities `(N,)` or `(n, N)`, where the n rows are those with a propensity. Or a
-            function of the context that returns an action or probabilities `(N,)`. Or a policy, which learns on the
-            way (`nilregret.evaluation.target`).
+            function of the context that returns an action or probabilities `(N,)`. It gets a dict if columns name the
+            context, such as context.age. Or a policy, which learns on the way (`nilregret.evaluation.target`).
         estimator: of `value`. "snips" is self-normalised inverse propensities, "ips" the plain ones. "dr" is doubly
             robust, with a cross-fitted ridge regression for each action. "switch" is "dr" without large weights. Of
             slates it is "slate", "cascade", "independent", "pi" or "wpi" (`nilregret.evaluation.slates`). The policy

@@ -149,8 +149,8 @@ class SlateEvaluation:
         said = [
             f"The policy's value is {numeral(self.value)} a slate ({sure} interval {numeral(self.lower)} to "
             f"{numeral(self.upper)}, by {self.estimator!r}); that of the log is {numeral(self.logged)}.",
-            f"{many(self.slates, 'slate')} of the log say as much as {self.effective_sample_size:.0f} of the policy's "
-            "own.",
+            f"{many(self.slates, 'slate')} of the log say{'s' * (self.slates == 1)} as much as "
+            f"{self.effective_sample_size:.0f} of the policy's own.",
         ]
         if self.left_out:
             said.append(f"Left out: {', '.join(f'{count} {reason}' for reason, count in self.left_out.items())}.")

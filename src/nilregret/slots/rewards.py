@@ -204,8 +204,8 @@ class Bernoulli(UpToCeiling):
         if value not in (0.0, 1.0):
             raise InvalidInput(
                 f"The reward {exact(value)} is neither 0 nor 1, as the policy was told they all are (`reward` "
-                "'bernoulli'). Usually it is an average: tell each success or failure by itself, or take `reward` "
-                "'bounded'."
+                "'bernoulli'). Usually it is an average or a rate: tell each success or failure by itself (in a "
+                "simulation, draw it with that probability), or take `reward` 'bounded'."
             )
 
     def variances(self, mean: Array, plays: IndexArray, scatter: Array) -> Array:  # noqa: ARG002

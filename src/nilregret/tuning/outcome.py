@@ -207,6 +207,7 @@ def _quoted(answer: object) -> str:
 
 
 TEXT = re.compile(r"\s*(?P<entry>.+?)\s*(?P<sign><=|>=)\s*(?P<bound>[-+]?[\d._]+(?:[eE][-+]?\d+)?)\s*")
+BETWEEN = re.compile(r"([^\s<>=]+)\s*<=?\s*([^<>=]+)")  # The beginning of "1 <= latency <= 50".
 HOW = "Write it as 'latency <= 50': an entry of the objective's answer, <= or >=, and a number in the entry's units."
 
 
@@ -405,9 +406,11 @@ def _rule(text: str) -> Rule:
     if read is None or not math.isfinite(bound):
         raise InvalidInput(f"The constraint {shown(text)} cannot be read. {HOW}")
     if re.search("[<>=]", read["entry"]):
+        both = BETWEEN.fullmatch(read["entry"])
+        named = ("1", "latency") if both is None else both.groups()
+        two = [f"{named[1]} >= {named[0]}", f"{named[1]} <= {read['bound'] if both else 50}"]
         raise InvalidInput(
-            f"The constraint {shown(text)} has several signs, and a text is one limit: make a list of two, "
-            "['latency >= 1', 'latency <= 50']."
+            f"The constraint {shown(text)} has several signs, and a text is one limit: make a list of two, {two}."
         )
     return Rule(read["entry"], bound, 1.0 if read["sign"] == "<=" else -1.0)
 
