@@ -246,14 +246,16 @@ def last_values(trials: Sequence[Trial]) -> Array:
 
 def stopped_marks(
     trials: Sequence[Trial], x: Array, *, limits: tuple[float, float] = (-math.inf, math.inf), y: Array | None = None,
-    color: str = "observed", label: str = "stopped, at the last value", opacity: Any = 0.8,
+    ends: tuple[float, float] | None = None, color: str = "observed", label: str = "stopped, at the last value",
+    opacity: Any = 0.8,
 ) -> list[Mark]:  # fmt: skip
     """Returns the open marks of stopped trials, or none if there is none.
 
     Args:
         trials: n stopped trials.
         x: their places, `(n,)`. NaN where one is not shown.
-        limits: lowest and highest value of the axis, at which marks beyond it stand.
+        limits: lowest and highest value of the axis.
+        ends: where marks beyond them stand, or None for a little inside.
         y: heights, `(n,)`, or None for the last values.
         color: role.
         label: in the legend.
@@ -264,8 +266,9 @@ def stopped_marks(
         return []
     heights, (low, high) = last_values(trials) if y is None else y, limits
     edge = EDGE * (high - low) if math.isfinite(high - low) else 0.0
+    bottom, top = ends or (low + edge, high - edge)
     opacity = np.broadcast_to(opacity, len(x))
-    seen, at = np.where(inside, heights, np.nan), {"v": low + edge, "^": high - edge}
+    seen, at = np.where(inside, heights, np.nan), {"v": bottom, "^": top}
     marks: list[Mark] = []
     shapes = [((seen >= low) & (seen <= high), "O", label, heights)]
     for beyond_it, shape, name in beyond(seen, limits):

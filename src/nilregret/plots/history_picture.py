@@ -359,7 +359,7 @@ def history_panels(
     limits = limits or fenced(np.append(found.values, last_values(found.stopped)), upward=found.upward)
     marks = _dense(found, limits, shown) if columns else _values(found, limits, shown)
     marks += _lines(found, shown, end, columns=columns)
-    marks += stopped_marks(found.stopped, stopped, limits=limits)
+    marks += stopped_marks(found.stopped, stopped, limits=limits, ends=padded(limits, EDGE))
     marks += _of_trials(found, padded(limits, EDGE), end)
     values = Panel(
         marks=marks, x=above, y=Axis(label=label, limits=padded(limits, EDGE)), title=said(found) if titled else ""

@@ -140,7 +140,7 @@ def _with_stopped(
     heights = np.column_stack([*(_heights(study, stopped, axis) for axis in axes), *gaps[1:], values, gaps[0]])
     last = heights.shape[1] - 2
     across = np.tile(np.append(np.arange(last + 1.0), np.nan), len(stopped))
-    line = Line(across, heights.ravel(), "observed", width=0.8, dashed=True, opacity=0.3)
+    line = Line(across, heights.ravel(), "observed", "stopped", width=0.8, dashed=True, opacity=0.3)
     marks = stopped_marks(stopped, np.full(len(stopped), float(last)), y=values)
     return replace(panel, marks=[line, *panel.marks, *marks])
 
