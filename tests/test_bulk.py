@@ -288,6 +288,12 @@ def test_the_client_says_of_a_file_what_add_from_says(remote, tmp_path):
     for words in ("1 of 3 rows", "were left out", "not read: 'remarks'", "All 2 values of `constraints.0`"):
         assert words in notes
     assert [each["reward"] for each in study.trials()] == [1.25, 2.5]
+    trial = study.ask()
+    asked = f"{trial.number},{trial.parameters['heat']},failed,burned\n"
+    path.write_text(f"number,heat,reward,remarks\n{asked}" + ",50,1.5,\n" * bulk.PIECE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # The remark is read, though not in the last piece.
+        assert study.add_from(path).recorded == bulk.PIECE + 1
     path.write_text("heat,reward,constraints.0\n50,,-0.5\n")
     with pytest.raises(nr.errors.InvalidInput, match=r"Row 1 .*`constraints.0` has a value and `reward` has none"):
         study.add_from(path)

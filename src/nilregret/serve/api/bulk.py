@@ -95,7 +95,9 @@ class _Piece(NamedTuple):
         found = study.replica.checked(reader.rows)
         reader.left_out(found)  # Constraint values without an answer are refused.
         rows = {row.row - load.rows - 1: row for row in found}
-        load.unread |= set(reader.unread())
+        unread = set(reader.unread())
+        load.read |= load.names.keys() - unread
+        load.unread |= unread
         return partial(self._record, rows, 0)
 
     def _record(self, rows: dict[int, Imported], done: int, transaction: Transaction) -> Progress | Going:
@@ -168,7 +170,8 @@ class _Load:
         now: the progress.
         hash: of the lines taken.
         intake: which keeps units and slates together.
-        unread: entries that mean nothing to the study.
+        read: entries that mean something in some piece. Remarks do so beside failures alone.
+        unread: entries that mean nothing in some piece.
         names: of the entries of the lines so far.
     """
 
@@ -176,7 +179,7 @@ class _Load:
         self._worker, self.request = worker, request
         self.begun = self.now = Progress()
         self.hash, self.intake = hashlib.blake2b(digest_size=16), Intake(worker.study.replica)
-        self.unread: set[str] = set()
+        self.read, self.unread = set[str](), set[str]()
         self.names: dict[str, None] = {}
         self._skipped = 0
 
@@ -281,7 +284,7 @@ async def observe_lines(service: Service, request: ParsedRequest, receive: Recei
         raise problem from error
     new = load.rows - load.begun.rows
     service.metrics.count_observations(worker, load.now.recorded - load.begun.recorded, again=not new)
-    said = m.ObservationsTaken(load.rows, load.now.recorded, load.now.without, new, sorted(load.unread))
+    said = m.ObservationsTaken(load.rows, load.now.recorded, load.now.without, new, sorted(load.unread - load.read))
     return json_of(said, 200, () if new else AGAIN)
 
 
