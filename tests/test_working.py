@@ -148,7 +148,7 @@ def made(policy=None):
 def test_a_worker_joins_and_works_until_there_are_enough_trials(folder):
     made().ask(lease=1000)  # of another worker
     said = run("work", "s.db", "hill", "hills:score", "--trials", 5)
-    assert "has 5 trials, 4 of them evaluated here" in said
+    assert "has 5 trials, 4 of them evaluated here, 1 pending with other workers" in said
     assert [trial.state for trial in trials("hill", STORAGE)] == ["pending"] + ["observed"] * 4
     assert all(trial.lease_until is not None for trial in trials("hill", STORAGE))
     assert "0 of them evaluated here" in run("work", "s.db", "hill", "hills:score", "--trials", 5)

@@ -302,7 +302,8 @@ def run(
     20
 
     Pending trials without a lease are those of a stopped run, and are evaluated first. Pending trials with a lease
-    belong to other workers. A study in an SQLite file has one run at a time. For several evaluations at once, choose a
+    belong to other workers. Once it is over, they are abandoned, and others take their place. A study in an SQLite file
+    has one run at a time. For several evaluations at once, choose a
     policy that takes pending trials into account: `nr.auto(space, parallel=8)`, `nr.gp_bucb`, or
     `policy.using(pending=nr.slots.Hallucinated())`. Other policies mostly ask for the same point again.
 
