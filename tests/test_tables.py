@@ -162,6 +162,11 @@ def test_another_number_shows_the_decimal_mark(cells, rewards, tmp_path):
     assert [trial.reward for trial in study().add_from(path)] == rewards
 
 
+def test_the_name_of_an_event_is_no_number(tmp_path):
+    (tmp_path / "table.csv").write_text("event;t;c;reward\n12.345.678;50,5;a;1\n0,5;51,5;b;2\n")
+    assert [trial.event for trial in study().add_from(tmp_path / "table.csv")] == ["12.345.678", "0,5"]
+
+
 def test_thousands_beside_decimals_are_read_if_the_mark_is_given(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("t;c;reward\n50,5;a;1.250\n")

@@ -44,6 +44,7 @@ SEPARATORS = (",", ";", "\t")
 COMPUTED = re.compile(r"'*[=+\-@\t\r]")  # A spreadsheet computes a cell that begins so (but for the quotes).
 MOST_PLACES = 5  # Rows that a note lists.
 OUTCOMES = ("failed", "abandoned")  # Words in a column of answers.
+TEXTS = ("event", "unit", "reason", "remarks")  # Columns whose cells are texts, even such as 12.345.678.
 SIGN, EXPONENT = f"[+{MINUS}-]?", f"([eE][+{MINUS}-]?\\d+)?"
 NUMBER = re.compile(rf"{SIGN}((\d+\.?\d*|\.\d+){EXPONENT}|inf|nan)$")
 DECIMAL = {mark: re.compile(rf"{SIGN}\d*[{mark}]\d+{EXPONENT}$") for mark in ".,"}
@@ -502,7 +503,7 @@ def _with_points(
     Raises:
         InvalidInput: it cannot be known which mark groups thousands.
     """
-    of_numbers = [name for name, column in columns.items() if all(map(_is_number, column))]
+    of_numbers = [name for name, column in columns.items() if name not in TEXTS and all(map(_is_number, column))]
     cells = [(name, text.strip()) for name in of_numbers for text in columns[name]]
     given, decimal = decimal, decimal or _decimal_mark(cells, called, likely)
     other = "." if decimal == "," else ","
@@ -514,7 +515,7 @@ def _with_points(
                 "in one way. If some are no numbers, such as dates, leave their column out."
             )
     return {
-        name: [_with_point(text, decimal, grouped=name in of_numbers) for text in column]
+        name: column if name in TEXTS else [_with_point(text, decimal, grouped=name in of_numbers) for text in column]
         for name, column in columns.items()
     }
 
