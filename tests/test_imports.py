@@ -270,7 +270,7 @@ def test_what_ties_is_sorted_stably():
 
 
 # The size of the house. Whoever adds more changes the number in the same commit, and says why in a line.
-LINES = 69_030  # of code
+LINES = 69_031  # of code
 MODULES = 398
 IMPORTS = 9.3  # per cent of the lines of code
 SMALL = 10  # modules under 40 lines of code, but for faces

@@ -90,23 +90,25 @@ class OneThread(ProcessSetting):
     def _change(self) -> None:
         libraries = [library for library in _controller().lib_controllers if library.user_api == "blas"]
         self._before = [(library, threads) for library in libraries if (threads := library.get_num_threads()) != 1]
+        self._release()
         for library, _ in self._before:
-            _set_threads(library, 1)
+            library.set_num_threads(1)
 
     def _restore(self) -> None:
+        self._release()
         for library, threads in self._before:
-            _set_threads(library, threads)
+            library.set_num_threads(threads)
+        self._release()
 
+    def _release(self) -> None:
+        """Lets the thread of Python that comes next set the threads of OpenBLAS.
 
-def _set_threads(library: Any, count: int) -> None:
-    """Sets the BLAS threads of a library, whichever thread of Python calls."""
-    # From threadpoolctl 3.8 on only the first thread that calls may do so for OpenBLAS. Others are ignored in silence.
-    release = getattr(library, "clear_controlling_thread", None)
-    if release is not None:
-        release(force=True)
-    library.set_num_threads(count)
-    if release is not None:
-        release(force=True)
+        From threadpoolctl 3.8 on the first one that sets them may do so alone, and others are ignored in silence.
+        """
+        for library, _ in self._before:
+            if hasattr(library, "clear_controlling_thread"):
+                library.clear_controlling_thread(force=True)  # of all libraries
+                return
 
 
 one_thread = OneThread()
