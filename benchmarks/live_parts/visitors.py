@@ -101,7 +101,7 @@ def revisited(seed, visits, decisions):
     for unit in of:
         trial = study.ask(unit=str(unit))
         told = study.tell(trial, float(rng.random() < rates[unit, trial.arm]))
-        plain.add(told.point, told.reward)
+        plain.tell(plain.ask(among=[told.arm]), told.reward)
     lower, upper = study.bounds()
     sure = [each.certainty().probability > SURE for each in (study, plain)]
     costs = []
