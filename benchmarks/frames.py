@@ -39,7 +39,7 @@ from nilregret.testing.serving import Serving
 
 # Files and calls of each way, medians over rounds. A search on a box takes as many calls as its optimiser wants, and a
 # request as many as its coroutines are resumed, so only their files are held.
-HELD = {"tell": (4, 7), "ask on arms": (12, 29), "ask of auto": (40, None), "POST of an ask": (36, None)}
+HELD = {"tell": (4, 7), "ask on arms": (12, 29), "ask of auto": (38, None), "POST of an ask": (36, None)}
 
 BLOCK = 50  # rounds
 NOISE = 0.025**0.5
