@@ -149,3 +149,9 @@ def test_it_is_among_the_cautions_over_http():
         assert said.startswith("Believed rewards are too high: 20 of 40 trials are open")
         (then,) = client.get(f"{AT}/explain/39")[1]["cautions"]
         assert then.startswith("Believed rewards are too high: 20 of 39 trials are open")
+
+
+def test_a_row_of_a_log_is_no_decision_not_even_a_corrected_one():
+    study = played(AVERAGED, 90)
+    study.tell(study.add(0, 1.0, constraints=[0.0]), 0.0, revise=True)
+    assert "of 90 trials are open" in study.remarks["open"]

@@ -105,10 +105,9 @@ class OneThread(ProcessSetting):
 
         From threadpoolctl 3.8 on the first one that sets them may do so alone, and others are ignored in silence.
         """
-        for library, _ in self._before:
-            if hasattr(library, "clear_controlling_thread"):
-                library.clear_controlling_thread(force=True)  # of all libraries
-                return
+        library = next((each for each, _ in self._before if hasattr(each, "clear_controlling_thread")), None)
+        if library is not None:
+            library.clear_controlling_thread(force=True)  # of all libraries
 
 
 one_thread = OneThread()

@@ -11,11 +11,11 @@ from .._utils.checks import Array, IndexArray, many, shown
 from ..domains.domain import Arms
 from ..errors import InvalidInput
 from ..policy.policy import Policy
-from ..storage.trial import Trial, metric_names
+from ..storage.trial import Trial, metric_names, was_asked
 from ..study.cautions import NO_ARMS
 from ..study.study import Study
 from ..study.visits import trial_units
-from ..study.waiting import counted_trials, was_asked
+from ..study.waiting import counted_trials
 from .log import WAITING, Log, checked
 
 MOST_NAMED = 10  # metrics in an error

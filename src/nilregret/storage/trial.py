@@ -627,3 +627,8 @@ def _restored(*values: Any) -> Trial:
         if answer.constraints is not None:
             frozen(answer.constraints)
     return trial
+
+
+def was_asked(trial: Trial) -> bool:
+    """Returns whether the study was asked for a trial. Others were added with their answers, such as rows of a log."""
+    return trial.as_corrected().told_order != trial.asked_order

@@ -30,7 +30,7 @@ from ..policy.policy import Policy
 from ..policy.scripted import ScriptedPolicy
 from ..policy.state import State
 from ..slots.objective import Constrained
-from ..storage.record import Trial
+from ..storage.trial import Trial, was_asked
 from ..theory.penalties import LARGEST
 from .definition import RULE
 from .direction import AnyState, has_channels
@@ -313,7 +313,7 @@ def of_deadlines(state: AnyState, about: Mapping[str, Any], trials: Sequence[Tri
     default = rule.get("default_reward")
     if not isinstance(state, State) or not isinstance(default, int | float):
         return {}
-    asked = [trial for trial in trials[state.first_counted :] if trial.told_order != trial.asked_order]
+    asked = [trial for trial in trials[state.first_counted :] if was_asked(trial)]
     exposed = getattr(state.policy.pending, "wait", None) is not None
     learned = exposed and any(trial.late for trial in trials)  # Also before a cut of the memory.
     said = {

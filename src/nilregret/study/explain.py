@@ -16,7 +16,7 @@ from ..policy.engines import Decision
 from ..policy.explain import Inquiry, Propensity, Reasons, runner_up
 from ..policy.state import State
 from ..slots.envelope import Envelope
-from ..storage.record import Trial
+from ..storage.trial import Trial, was_asked
 from ..theory.fronts import LEAST_STD, boxes, log_distribution, log_ehvi
 from .cautions import of_deadlines
 from .direction import AnyPolicy, AnyState, Goal, has_channels, setting_of, signs_of, state_after, told_envelope
@@ -53,7 +53,7 @@ def explanation(
         TrialError: `add` recorded the trial.
     """
     trial = trials[number]
-    if trial.as_corrected().told_order == trial.asked_order:
+    if not was_asked(trial):
         raise TrialError(
             f"Trial {number} was not asked for: its point and its answer were added together, and nobody chose it.",
             advice="That was `study.add`. Ask about a trial that `ask` returned.",

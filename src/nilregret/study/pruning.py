@@ -12,7 +12,7 @@ from .._utils.checks import LARGEST_REWARD, Array, many
 from ..policy.policy import Policy
 from ..slots.pruning import Course, Courses, Never, Pruning
 from ..storage.record import Event
-from ..storage.trial import NO_CURVE, Abandoned, Curve, Report, Trial, Verdict
+from ..storage.trial import NO_CURVE, Abandoned, Curve, Report, Trial, Verdict, was_asked
 from .play_rewards import reason_of
 
 HALF_LOG = 0.5 * math.log(2.0 * math.pi)
@@ -222,7 +222,7 @@ def retraced(study: Any) -> list[Report]:
         record, roster = replica.record[:], replica.roster
     curves = Curves(pruning_of(study.policy), study.goals[0])
     for trial in record:
-        if trial.as_corrected().told_order == trial.asked_order:
+        if not was_asked(trial):
             continue
         for report in trial.curve:
             then = roster.as_of(report.order)

@@ -23,7 +23,7 @@ from ..policy.engines import Decision
 from ..policy.state import State
 from ..storage.changes import ArmChangeKind, ChangedArm, StudyChange
 from ..storage.record import Record, answer_of, describe_answer, require_running
-from ..storage.trial import GOING, NO_CURVE, Measured, Other, Plays, Report, Trial, Verdict
+from ..storage.trial import GOING, NO_CURVE, Measured, Other, Plays, Report, Trial, Verdict, was_asked
 from ..storage.visit import Visit
 from .direction import copy_of_state, has_channels
 from .function import context_settings, settings_at
@@ -279,7 +279,7 @@ class Transaction:
 
     def enqueue_first(self, entries: list[dict[str, Any]]) -> bool:
         """Records entries, checked, in a study that has asked for nothing yet. Returns False for any other study."""
-        added = all(trial.as_corrected().told_order == trial.asked_order for trial in self.trials)
+        added = not any(map(was_asked, self.trials))
         if added and not self._replica.queue.count:
             self._replica.change(StudyChange(self.order + 1, self.now, "enqueued", (), {"entries": entries}))
             return True

@@ -24,7 +24,7 @@ from ..policy.policy import Policy
 from ..policy.state import State
 from ..slots.pending import estimated_law, given_law
 from ..slots.silence import FEWEST, SURE
-from ..storage.trial import Trial
+from ..storage.trial import Trial, was_asked
 from .best import admissible, at_full
 from .definition import RULE
 from .direction import AnyState, negated, on_average
@@ -140,11 +140,6 @@ def _learned(study: Study, state: AnyState) -> Wait | None:
         length = float(given_law(delay).reaches(SURE))
     worth = waits.worth(data.lowest())
     return Wait(length, False, worth if study.goals[0] == "maximize" else negated(worth))
-
-
-def was_asked(trial: Trial) -> bool:
-    """Returns whether the study was asked for a trial. Others were added with their answers, such as rows of a log."""
-    return trial.as_corrected().told_order != trial.asked_order
 
 
 def _asked(trials: Any) -> list[int]:

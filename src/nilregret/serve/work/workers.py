@@ -24,7 +24,7 @@ from ..._utils.checks import many
 from ...errors import InvalidInput, NoRegretError, StorageError
 from ...storage import MemoryStorage, SqlStorage, StoredStudy, Summary
 from ...storage.record import held_from
-from ...storage.trial import TrialState
+from ...storage.trial import TrialState, was_asked
 from ...study.explanation import Explanation
 from ...study.inputs import DRAWS
 from ...study.late_fits import FitMode
@@ -74,7 +74,7 @@ def counts_of(study: Study, deadlines: Deadlines) -> Counts:
         states: dict[str, int] = dict.fromkeys(get_args(TrialState), 0)
         for trial in trials:
             states[trial.state] += 1
-        asked = [trial for trial in trials if trial.as_corrected().told_order != trial.asked_order]
+        asked = [trial for trial in trials if was_asked(trial)]
         answered = [trial for trial in asked if not trial.open]
         late, violations = sum(map(deadlines.late, answered)), sum(trial.feasible is False for trial in trials)
         return Counts(states, len(trials) - len(asked), len(answered), late, violations)

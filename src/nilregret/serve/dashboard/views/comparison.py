@@ -14,12 +14,12 @@ import numpy as np
 from ...._utils.checks import Array, IndexArray, many
 from ...._utils.dataclass import dataclass
 from ....errors import InvalidInput, TrialError
-from ....storage.record import Trial
+from ....storage.trial import Trial, was_asked
 from ....study.best import has_budget, keeping
 from ....study.formatting import where
 from ....study.study import Study
 from ....study.visits import shared_of
-from ....study.waiting import counted_from, counted_trials, was_asked
+from ....study.waiting import counted_from, counted_trials
 from .alternatives import Alternative, best_now, doubt_of, if_kept, in_plays, noise_of
 
 SIDES = 2.0  # standard deviations on either side of an estimate, a range of 95% if the model is right

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....storage.trial import Answer, Trial
+from ....storage.trial import Answer, Trial, was_asked
 from ....study.definition import constraint_names
 from ....study.direction import on_average
 from ....study.explanation import Candidate, Explanation
@@ -49,7 +49,7 @@ def trial_record(study: Study, number: int) -> dict[str, Any] | None:
         "metrics": [(name, short(value)) for name, value in trial.measured],
         "violates": trial.feasible is False and not on_average(study.policy), "asked_at": trial.asked_at,
         "told_at": trial.told_at, "marks": marks(trial, set_at_deadline(study)),
-        "asked": trial.as_corrected().told_order != trial.asked_order,
+        "asked": was_asked(trial),
         "corrected": earlier, "lease_until": trial.lease_until, "last": len(trials) - 1,
         "curve": curves_view(study, trial), "last_report": _last_report(trial), "reports": reports(study),
         "visit": _visit(trial),

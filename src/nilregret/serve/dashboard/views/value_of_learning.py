@@ -23,10 +23,11 @@ from ....plots.base import reward_label
 from ....plots.scene import Axis, Band, Line, Mark, Panel
 from ....plots.ticks import spread_evenly
 from ....policy.policy import Policy
+from ....storage.trial import was_asked
 from ....study.best import has_budget
 from ....study.direction import has_channels, on_average
 from ....study.study import Study
-from ....study.waiting import counted_trials, was_asked
+from ....study.waiting import counted_trials
 from ...wire.evaluation_messages import EvaluationRequest, EvaluationResult
 from .alternatives import Alternative, has_posterior
 from .comparison import FIRST, SIDES, Comparison, compare
